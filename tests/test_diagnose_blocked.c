@@ -462,9 +462,52 @@ static void the_end_of_a_long_path_is_kept(void **state)
     assert_int_equal(strlen(out), NVT_FILE_TEXT_MAX - 1);
 }
 
+/* Tasks of asyncio, whose ranges are not the thread's: what blocks a turn of its loop is told, not what it waits for. */
+static void event_loops_are_blocked(void **state)
+{
+    static const struct {
+        const char *call, *turn, *remedy;
+    } cases[] = {{"clock_nanosleep", "_run_once (base_events.py:1909)", "asyncio.to_thread()"},
+                 {"recv", "_run_once (base_events.py:1922)", "asynchronous client"},
+                 {"epoll_wait", "_run_once (base_events.py:1871)", NULL},
+                 {"clock_nanosleep", "run_once (base_events.py:10)", NULL},
+                 {"clock_nanosleep", "_run_once (mine.py:10)", NULL}};
+    (void)state;
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct maker maker = make_begin();
+        const uint32_t turn = make_function(&maker, 0, cases[i].turn, NULL);
+        const uint32_t handler = make_function(&maker, turn, "handler (serve.py:9)", NULL);
+        for (int k = 0; k < 40; k++) {
+            const int64_t start = k * 10 * MS;
+            make_os_call_row(&maker, cases[i].call,
+                             !strcmp(cases[i].call, "recv") ? "socket" : NULL,
+                             (struct nvt_os_call){.start = start,
+                                                  .end = start + 6 * MS,
+                                                  .thread = maker.thread,
+                                                  .frame = handler});
+        }
+        maker.thread = nvt_trace_thread(maker.trace, maker.process, 77);
+        maker.now = 400 * MS;
+        make_range(&maker, "serve", 0);
+        if (!cases[i].remedy) {
+            kit_find_nothing(&maker, &nvt_rule_blocked);
+            continue;
+        }
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_blocked);
+        assert_int_equal(findings.count, 1);
+        if (strncmp(findings.items[0].what, "the event loop spends 60 % of its time ", 39) ||
+            !strstr(findings.items[0].remedy, cases[i].remedy) ||
+            !strstr(findings.items[0].evidence, "from handler (serve.py:9)"))
+            fail_msg("%s; %s; %s", findings.items[0].what, findings.items[0].evidence,
+                     findings.items[0].remedy);
+        free(findings.items);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(event_loops_are_blocked),
         cmocka_unit_test(each_kind_has_its_words),
         cmocka_unit_test(a_file_is_named_with_its_bytes),
         cmocka_unit_test(a_lock_is_named_with_who_waits_for_it),

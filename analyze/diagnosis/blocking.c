@@ -6,9 +6,10 @@
 #include "../../lib/grow.h"
 #include "../model/batches.h"
 #include "../model/cover.h"
+#include "event_loops.h"
 
 /* What is known of a thread. */
-enum { REPEATS = 1, LOOP = 2 };
+enum { REPEATS = 1, LOOP = 2, EVENTS = 4 };
 
 enum nvt_os_kind nvt_blocking_kind(const char *call, const char *file)
 {
@@ -74,9 +75,22 @@ static int find_main_threads(struct nvt_blocking *blocking)
     return has ? 0 : -1;
 }
 
+/* What blocks there keeps others waiting, whatever iterations there are. 0, or -1 when out of memory. */
+static int find_event_loops(struct nvt_blocking *blocking)
+{
+    const struct nvt_os_calls *calls = &blocking->view->trace->os_calls;
+    blocking->turns = nvt_event_loop_frames(blocking->view->trace);
+    for (uint32_t i = 0; blocking->turns && i < calls->count; i++)
+        if (calls->frame[i] && blocking->turns[calls->frame[i] - 1])
+            blocking->threads[calls->thread[i]] |= EVENTS | LOOP;
+    return blocking->turns ? 0 : -1;
+}
+
 static int find_threads(struct nvt_blocking *blocking)
 {
     const struct nvt_view *view = blocking->view;
+    if (find_event_loops(blocking))
+        return -1;
     if (!view->iteration_count)
         return find_main_threads(blocking);
     for (uint32_t i = 0; i < view->iteration_count; i++)
@@ -85,9 +99,14 @@ static int find_threads(struct nvt_blocking *blocking)
     return 0;
 }
 
+int nvt_blocking_is_event_loop(const struct nvt_blocking *blocking, uint32_t thread)
+{
+    return (blocking->threads[thread] & EVENTS) != 0;
+}
+
 int nvt_blocking_is_loop(const struct nvt_blocking *blocking, uint32_t thread)
 {
-    return blocking->threads[thread] & LOOP;
+    return (blocking->threads[thread] & LOOP) != 0;
 }
 
 /* How far the calls of CUDA and MPI reach that each thread has begun until now. */
@@ -118,14 +137,22 @@ static int is_of_input(const struct nvt_trace *trace, enum nvt_os_kind kind)
            (!trace->ops.count && kind != NVT_OS_LOCKS);
 }
 
-/* Whether a call lies in a range of a loop, and not where that waits for a batch, which is told by itself. */
+/* Whether a call blocks an event loop that waits for events otherwise. */
+static int blocks_events(const struct nvt_blocking *blocking, uint32_t call, enum nvt_os_kind kind)
+{
+    const uint32_t frame = blocking->view->trace->os_calls.frame[call];
+    return kind != NVT_OS_POLL && frame && blocking->turns[frame - 1];
+}
+
+/* Whether a call lies in a range of a loop, or a turn of an event loop, and not where that waits for a batch, which is told by itself. */
 static int is_in_loop(const struct nvt_blocking *blocking, uint32_t call, enum nvt_os_kind kind)
 {
     const struct nvt_trace *trace = blocking->view->trace;
     uint32_t open[NVT_NESTING_DEPTH];
     uint32_t depth = nvt_thread_ranges_open(&blocking->ranges, trace->os_calls.thread[call],
                                             trace->os_calls.start[call], open);
-    int is_in = kind == NVT_OS_LOCKS && !trace->ranges.count;
+    int is_in =
+        (kind == NVT_OS_LOCKS && !trace->ranges.count) || blocks_events(blocking, call, kind);
     for (uint32_t i = 0; i < depth; i++) {
         if (is_of_input(trace, kind) && nvt_is_batch_wait(trace, open[i]))
             return 0;
@@ -245,6 +272,7 @@ void nvt_blocking_free(struct nvt_blocking *blocking)
     nvt_map_free(&blocking->places);
     free(blocking->threads);
     free(blocking->until);
+    free(blocking->turns);
     free(blocking->items);
     free(blocking->calls);
     *blocking = (struct nvt_blocking){0};

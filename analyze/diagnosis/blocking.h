@@ -38,6 +38,7 @@ struct nvt_blocking {
     struct nvt_map places;  /* thread and kind -> place in items */
     unsigned char *threads; /* what is known of each */
     int64_t *until;         /* of each: how far its calls so far reach */
+    unsigned char *turns;   /* of each row of call_frames: it is in a turn of an event loop */
     struct nvt_blocked *items;
     uint32_t count;
     struct nvt_blocking_call *calls; /* by their starts */
@@ -47,7 +48,8 @@ struct nvt_blocking {
 /*
  * Look at the steady part of a view. What counts are calls of a thread that enters its iterations; where there are none,
  * of the main thread of a process (that uses a device, if any does), or where that has no such ranges, of each that has;
- * calls for locks on all threads, in a trace without ranges wherever they are. What does not count: calls within others of MPI or of CUDA, calls that never returned,
+ * calls for locks on all threads, in a trace without ranges wherever they are; of a thread that runs an event loop (event_loops.h) those
+ * in its turns, but for its own waits for events. What does not count: calls within others of MPI or of CUDA, calls that never returned,
  * and where a training loop waits for its next batch, waits for threads and events. 0, or -1 when out of memory.
  */
 int nvt_blocking_make(struct nvt_blocking *blocking, const struct nvt_view *view);
@@ -55,6 +57,9 @@ void nvt_blocking_free(struct nvt_blocking *blocking);
 
 /* Whether a thread is of the loop: one whose calls of all kinds count. */
 int nvt_blocking_is_loop(const struct nvt_blocking *blocking, uint32_t thread);
+
+/* Whether it runs an event loop. */
+int nvt_blocking_is_event_loop(const struct nvt_blocking *blocking, uint32_t thread);
 
 /* The names of ranges that an item's calls lie in, of those that its thread enters over and over. 0, or -1 when out of
  * memory. */

@@ -235,15 +235,21 @@ static void tell_blocked_what(const struct nvt_blocking *blocking,
     const struct nvt_place *range = nvt_places_best(&detail->ranges, (int64_t)blocked->ns);
     const char *name = range ? nvt_name(view->trace, (uint32_t)range->key) : "";
     char about[512], part[32] = "";
-    int is_loop = view->iteration_count && nvt_blocking_is_loop(blocking, blocked->thread);
+    const int is_event_loop = nvt_blocking_is_event_loop(blocking, blocked->thread);
+    const int is_loop = view->iteration_count && nvt_blocking_is_loop(blocking, blocked->thread);
     if (range && share_of(range, blocked) < 90)
         snprintf(part, sizeof(part), ", %.0f %% of that", share_of(range, blocked));
     snprintf(about, sizeof(about), "%s%s%.400s", kind->does, range ? " in range " : "", name);
     nvt_finding_about(finding, about);
     snprintf(finding->what, sizeof(finding->what), "%s spends %.0f %% of its time %s%s%s%.100s",
-             is_loop ? "the loop" : "a thread", 100 * blocked->ns / view->span_ns, kind->does, part,
-             range ? " in range " : "", name);
-    snprintf(finding->remedy, sizeof(finding->remedy), "%s", kind->remedy);
+             is_event_loop ? "the event loop"
+             : is_loop     ? "the loop"
+                           : "a thread",
+             100 * blocked->ns / view->span_ns, kind->does, part, range ? " in range " : "", name);
+    snprintf(finding->remedy, sizeof(finding->remedy), "%s",
+             is_event_loop ? "await it instead, as no other task runs meanwhile: asyncio.sleep(), "
+                             "an asynchronous client; asyncio.to_thread() for what only blocks"
+                           : kind->remedy);
     finding->confidence = kind->confidence;
 }
 
@@ -448,7 +454,8 @@ const struct nvt_rule nvt_rule_blocked = {
         "the file with most of the time; for locks their number, the one with most of the time and "
         "how many threads wait for it. With stacks (--trace nvtx,osrt,cpu) a lock is known by the "
         "line that takes it, and for mutexes and Python's locks up to 3.13 the holder and its line "
-        "are named. The thread is one that enters iterations, else the main thread, else any with "
+        "are named; and calls that block an event loop of asyncio count wherever they are. The "
+        "thread is one that enters iterations, else the main thread, else any with "
         "ranges; of other threads only waits for locks count. Needs --trace osrt of nvtally "
         "record, or nsys profile --trace=osrt.",
     .threshold =

@@ -3,6 +3,7 @@
 Each step works with compiled code for BASE_S, and PROGRAM's trouble adds about COST_MS. Prints the median and the mean step of the
 second half in ns.
 """
+import asyncio
 import copy
 import hashlib
 import json
@@ -73,6 +74,29 @@ def save(cost_s):
             os.fsync(file.fileno())
 
 
+def block_loop(cost_s):
+    time.sleep(cost_s)
+
+
+async def serve(steps, cost_s, bad):
+    """Requests, and a task that wants to run every 5 ms: "block" does not await what takes long, "serve" is well."""
+    async def beat():
+        while True:
+            with nvtx.annotate("beat"):
+                await asyncio.sleep(0.005)
+
+    other, times = asyncio.create_task(beat()), []
+    for _ in range(steps):
+        begin = time.perf_counter_ns()
+        with nvtx.annotate("iteration"):
+            await asyncio.sleep(BASE_S)
+            if bad:
+                block_loop(cost_s)
+        times.append(time.perf_counter_ns() - begin)
+    other.cancel()
+    return times
+
+
 def main():
     program, steps, cost_s, bad = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]) / 1000, len(sys.argv) < 5
     troubles = {
@@ -83,10 +107,10 @@ def main():
         "sleep": lambda: time.sleep(cost_s),
         "plain": lambda: None,
     }
-    trouble = troubles[program]
+    trouble = troubles.get(program)
     holder = Holder() if program == "lock" else None
-    times = []
-    for _ in range(steps):
+    times = [] if trouble else asyncio.run(serve(steps, cost_s, bad and program == "block"))
+    for _ in range(steps if trouble else 0):
         begin = time.perf_counter_ns()
         with nvtx.annotate("iteration"):
             work()

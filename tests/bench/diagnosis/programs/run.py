@@ -53,7 +53,8 @@ def kinds(loop):
             "lock": (("host blocked",), "prepare", 0.2),
             "save": (("host blocked",), "state.bin", 0.2),
             "sleep": (("host blocked",), "prepare", 0.2),
-        }, ["plain"]),
+            "block": (("host blocked",), "block_loop", 0.2),
+        }, ["plain", "serve"]),
     }
     if TORCH_PYTHON:
         own["PyTorch"] = Kind([TORCH_PYTHON, os.path.join(HERE, "train.py")], 1, 8, 120, ["--pytorch"], {
