@@ -37,6 +37,11 @@ static const struct kind {
          "copy once or not at all: share what nobody changes, and copy only "
          "the part that changes",
          NVT_LIKELY, LEAST_SHARE},
+    [NVT_WORK_LOGS] = {"writing log lines",
+                       "fewer lines: a level that leaves them out (logger.isEnabledFor() before "
+                       "costly arguments), or every n-th iteration; a queue to another thread "
+                       "(logging.handlers.QueueHandler)",
+                       NVT_LIKELY, LEAST_SHARE},
     [NVT_WORK_SERIALISES] = {"serialising and parsing",
                              "read and convert data once, before the loop, to arrays in binary "
                              "form; between processes, shared memory instead of pickles",

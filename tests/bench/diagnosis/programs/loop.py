@@ -7,6 +7,7 @@ import asyncio
 import copy
 import hashlib
 import json
+import logging
 import os
 import sys
 import threading
@@ -38,6 +39,11 @@ def copy_settings():
 
 def dump_state():
     json.loads(json.dumps(SETTINGS))
+
+
+def write_log():
+    for i in range(20):
+        logging.debug("step %d of %s", i, "prepare")
 
 
 class Holder(threading.Thread):
@@ -102,12 +108,14 @@ def main():
     troubles = {
         "deepcopy": lambda: for_s(cost_s, copy_settings),
         "json": lambda: for_s(cost_s, dump_state),
+        "log": lambda: for_s(cost_s, write_log),
         "lock": lambda: holder.wait_for(cost_s),
         "save": lambda: save(cost_s),
         "sleep": lambda: time.sleep(cost_s),
         "plain": lambda: None,
     }
     trouble = troubles.get(program)
+    logging.basicConfig(filename="loop.log", level=logging.DEBUG)
     holder = Holder() if program == "lock" else None
     times = [] if trouble else asyncio.run(serve(steps, cost_s, bad and program == "block"))
     for _ in range(steps if trouble else 0):

@@ -50,6 +50,7 @@ def kinds(loop):
         "Python": Kind([sys.executable, os.path.join(HERE, "loop.py")], 1, 8, 240, [], {
             "deepcopy": (("busy host",), "prepare", 0.2),
             "json": (("busy host",), "prepare", 0.2),
+            "log": (("busy host",), "prepare", 0.2),
             "lock": (("host blocked",), "prepare", 0.2),
             "save": (("host blocked",), "state.bin", 0.2),
             "sleep": (("host blocked",), "prepare", 0.2),
