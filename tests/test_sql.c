@@ -18,7 +18,7 @@
 #include "random_kit.h"
 
 #ifdef HAVE_SQLITE
-#include <sqlite3.h>
+#include "../analyze/sql/connection.h"
 
 static struct nvt_error err = NVT_ERROR_INIT;
 
@@ -322,6 +322,119 @@ static void grouping_is_left_to_the_table(void **state)
     }
 }
 
+/* What a statement of random parts aggregates from sums is what SQLite makes of the rows, which a subquery has it do. */
+static void aggregates_are_those_of_rows(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {"ops", "kernels", "copies", "apis", "ranges", "os_calls"};
+    static const char *const keys[] = {"name",       "rank",   "thread", "file",    "level",
+                                       "range_name", "stream", "id",     "block_x", "process"};
+    static const char *const sums[] = {"count(*)",
+                                       "sum(duration)",
+                                       "min(id)",
+                                       "max(duration)",
+                                       "avg(duration)",
+                                       "total(duration)",
+                                       "count(process)",
+                                       "sum(api)",
+                                       "max(\"end\")",
+                                       "count(range)",
+                                       "round(avg(id) / 3, 2)",
+                                       "CASE WHEN count(*) > 3 THEN 'many' ELSE 'few' END"};
+    static const char *const wheres[] = {"",
+                                         "WHERE name LIKE '%e%'",
+                                         "WHERE id % 3 = 1",
+                                         "WHERE name IN ('gemm', 'read')",
+                                         "WHERE duration > 5000 AND NOT thread IS NULL",
+                                         "WHERE name = 'there is none'"};
+    static const char *const orders[] = {"", "ORDER BY 3 DESC, 1, 2", "ORDER BY sum(id), 2 DESC",
+                                         "HAVING count(*) > 2 ORDER BY a, b LIMIT 5"};
+    size_t taken = 0, tried = 0;
+    kit_srand(5);
+    for (size_t traces = 1; traces <= 3; traces += 2) {
+        open_over(traces);
+        for (int i = 0; i < 1500; i++) {
+            char statements[2][1000];
+            const char *table = tables[rand() % 6], *key = keys[rand() % 10];
+            const char *more = keys[rand() % 10], *where = wheres[rand() % 6];
+            const char *a = sums[rand() % 12], *b = sums[rand() % 12], *order = orders[rand() % 4];
+            const int is_grouped = rand() % 5 > 0;
+            for (int k = 0; k < 2; k++)
+                snprintf(statements[k], sizeof(statements[k]),
+                         is_grouped ? "SELECT %s AS k, %s AS a, %s AS b FROM %s%s %s GROUP BY k, "
+                                      "%s %s"
+                                    : "SELECT 1 %.0s, %s AS a, %s AS b FROM %s%s %s %.0s%.0s",
+                         key, a, b, table, k ? " t" : "", where, more, order);
+            struct nvt_tables results = {0};
+            struct nvt_error wrong = NVT_ERROR_INIT;
+            const int status = nvt_sql_answer(sql, statements[0], &no_limits, &results, &wrong);
+            nvt_tables_free(&results);
+            if (status) /* a table without that column */
+                continue;
+            const size_t before = sql->grouped;
+            char *texts[] = {text_of(statements[0]), text_of(statements[1])};
+            if (strcmp(texts[0], texts[1]) != 0)
+                fail_msg("%s:\n%.1000s\nand from rows:\n%.1000s", statements[0], texts[0],
+                         texts[1]);
+            taken += sql->grouped - before;
+            tried++;
+            free(texts[0]);
+            free(texts[1]);
+        }
+    }
+    assert_in_range(taken, tried / 4, tried);
+}
+
+/* Which statements are answered from sums, and that the others are not. */
+static void statements_that_need_no_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *statement;
+        size_t is_grouped;
+    } cases[] = {
+        {"SELECT name, count(*), sum(duration) FROM kernels GROUP BY name ORDER BY 3 DESC", 1},
+        {"select NAME as n, Avg(Duration)/1e3 as us from KERNELS group by n having us>0 limit 2;",
+         1},
+        {"SELECT count(*) FROM ranges", 1},
+        {"SELECT range_name, name, max(duration) FROM kernels GROUP BY 1, 2", 1},
+        {"SELECT name, \"end\" - start, count(*) FROM ops GROUP BY 1, 2", 1},
+        {"SELECT substr(name, 1, 2) AS n, CASE WHEN count(*) > 1 THEN 'x' END FROM apis GROUP BY n",
+         1},
+        {"SELECT name, sum(duration / 2) FROM kernels GROUP BY name", 0},
+        {"SELECT name, count(DISTINCT stream) FROM kernels GROUP BY name", 0},
+        {"SELECT name, count(*) FILTER (WHERE stream > 0) FROM kernels GROUP BY name", 0},
+        {"SELECT name, sum(count(*)) OVER () FROM kernels GROUP BY name", 0},
+        {"SELECT name, group_concat(id) FROM kernels GROUP BY name", 0},
+        {"SELECT name, min(name) FROM kernels GROUP BY name", 0},
+        {"SELECT k.name, count(*) FROM kernels k GROUP BY k.name", 0},
+        {"SELECT count(*) FROM kernels, apis WHERE apis.id = kernels.api", 0},
+        {"SELECT name, count(*), random() FROM kernels GROUP BY name", 0},
+        {"SELECT name FROM kernels", 0},
+        {"SELECT count(*) FROM (SELECT name FROM kernels)", 0},
+        {"SELECT count(*) FROM kernels WHERE name IN (SELECT name FROM ops)", 0},
+        {"SELECT count(*) FROM kernels -- all of them\n", 0},
+        {"SELECT count(*) FROM nvtally_tables", 0},
+    };
+    open_over(1);
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const size_t before = sql->grouped;
+        free(text_of(cases[i].statement));
+        if (sql->grouped - before != cases[i].is_grouped)
+            fail_msg("%s: %s from sums", cases[i].statement,
+                     cases[i].is_grouped ? "not" : "answered");
+    }
+    /* Columns keep the names that the statement gives them, and nothing of the sums is left. */
+    char *text = text_of("SELECT count(*), max(duration) AS longest FROM ops");
+    assert_non_null(strstr(text, "count(*),longest"));
+    free(text);
+    struct nvt_tables tables = {0};
+    assert_int_not_equal(
+        nvt_sql_answer(sql, "SELECT * FROM temp.nvtally_sums", &no_limits, &tables, &err), 0);
+    nvt_tables_free(&tables);
+    err = (struct nvt_error)NVT_ERROR_INIT;
+}
+
 /* Ids go over all files, and rows refer to those of their own. */
 static void several_files(void **state)
 {
@@ -499,6 +612,8 @@ int main(void)
         cmocka_unit_test(indices_find_what_a_scan_finds),
         cmocka_unit_test(sorted_as_sqlite_sorts),
         cmocka_unit_test(grouping_is_left_to_the_table),
+        cmocka_unit_test(aggregates_are_those_of_rows),
+        cmocka_unit_test(statements_that_need_no_rows),
         cmocka_unit_test(several_files),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(results),

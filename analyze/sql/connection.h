@@ -16,6 +16,8 @@ struct nvt_sql {
     size_t made_count;
     int64_t until_ns; /* when a statement has to end, 0: never */
     int is_late;      /* it had not */
+    int is_grouped;   /* there is a table of sums (regroup.h) */
+    size_t grouped;   /* statements that were answered from such */
     int is_declaring; /* a table of our own is being declared, which is a CREATE TABLE to SQLite */
 };
 
@@ -53,6 +55,7 @@ int nvt_sql_make(struct nvt_made *made, struct nvt_error *err);
 struct nvt_sql_view {
     const char *name, *about, *select;
     const char *of[3]; /* tables whose columns it has under the same names, up to a NULL */
+    int kind_and_1;    /* its rows are all ops of this kind; 0: they are something else */
 };
 extern const struct nvt_sql_view nvt_sql_views[];
 /* What other columns of views are: name and text, up to a NULL. */

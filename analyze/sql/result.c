@@ -152,7 +152,7 @@ static int put_rows(struct nvt_sql *sql, sqlite3_stmt *statement, const struct r
     return nvt_tables_add(tables, table) ? nvt_fail(err, "out of memory") : 0;
 }
 
-int nvt_sql_collect(struct nvt_sql *sql, sqlite3_stmt *statement,
+int nvt_sql_collect(struct nvt_sql *sql, sqlite3_stmt *statement, sqlite3_stmt *named,
                     const struct nvt_sql_limits *limits, struct nvt_tables *tables, int *is_cut,
                     struct nvt_error *err)
 {
@@ -170,7 +170,7 @@ int nvt_sql_collect(struct nvt_sql *sql, sqlite3_stmt *statement,
     if (!status && step != SQLITE_ROW && step != SQLITE_DONE)
         status = 1;
     if (!status)
-        status = put_rows(sql, statement, &rows, tables, err);
+        status = put_rows(sql, named, &rows, tables, err);
     free(rows.cells);
     nvt_buffer_free(&rows.texts);
     return status;

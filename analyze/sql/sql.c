@@ -7,6 +7,7 @@
 
 #ifdef HAVE_SQLITE
 #include "../../lib/suggest.h"
+#include "regroup.h"
 #include "result.h"
 
 /* Instructions of SQLite's machine between two looks at the clock. */
@@ -179,12 +180,19 @@ static int run_one(struct nvt_sql *sql, sqlite3_stmt *statement,
                    const struct nvt_sql_limits *limits, struct nvt_tables *tables,
                    struct nvt_error *err)
 {
-    int is_cut;
-    int status = nvt_sql_collect(sql, statement, limits, tables, &is_cut, err);
+    sqlite3_stmt *grouped;
+    int is_cut = 0;
+    int status = nvt_sql_regroup(sql, sqlite3_sql(statement), &grouped, err);
+    if (!status)
+        status = nvt_sql_collect(sql, grouped ? grouped : statement, statement, limits, tables,
+                                 &is_cut, err);
     if (status > 0)
         status = fail(sql, limits, err);
     else if (!status && is_cut)
         nvt_note(sql->input, "note: the first %zu rows; --max-rows 0 shows all", limits->rows);
+    sql->grouped += grouped != NULL;
+    sqlite3_finalize(grouped);
+    nvt_sql_ungroup(sql);
     return status;
 }
 

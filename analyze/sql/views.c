@@ -10,13 +10,15 @@ const struct nvt_sql_view nvt_sql_views[] = {
      "o.start - o.launch AS latency_ns, o.range, o.range_name, o.grid_x, o.grid_y, o.grid_z, "
      "o.block_x, o.block_y, o.block_z, o.registers, o.static_shared, o.dynamic_shared, "
      "o.local_memory, o.graph, o.collective FROM ops o WHERE o.kind = 0",
-     {"ops", "kernel_shapes"}},
+     {"ops", "kernel_shapes"},
+     NVT_OP_KERNEL + 1},
     {"copies",
      "copies between host and devices, with their ranges",
      "SELECT o.id, o.file, o.rank, o.process, o.device, o.stream, o.start, o.end, o.duration, "
      "o.name, o.bytes, o.copy_kind, o.source_kind, o.target_kind, o.api, o.thread, o.launch, "
      "o.range, o.range_name FROM ops o WHERE o.kind = 1",
-     {"ops"}},
+     {"ops"},
+     NVT_OP_MEMCPY + 1},
     {"communicators",
      "communication kernels by group of ranks and kind, where the framework names "
      "them",
@@ -25,7 +27,8 @@ const struct nvt_sql_view nvt_sql_views[] = {
      "FROM collectives c JOIN kernel_shapes k ON k.collective = c.id "
      "JOIN ops o ON o.kind = 0 AND o.detail = k.id "
      "GROUP BY c.group_name, c.purpose, c.members, c.ranks, c.name",
-     {"collectives"}},
+     {"collectives"},
+     0},
     {.name = NULL}};
 
 const char *const nvt_sql_view_columns[][2] = {

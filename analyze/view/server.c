@@ -42,6 +42,8 @@ void nvt_view_stop(struct nvt_view_server *server)
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../lib/program.h"
+
 #define TOKEN_BYTES  16
 #define LIBRARY      "libmicrohttpd.so.12"
 #define THREADS      4u
@@ -78,7 +80,14 @@ struct nvt_view_server {
 
 static int load(struct library *http, struct nvt_error *err)
 {
-    http->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    char path[4096];
+    struct nvt_error none = NVT_ERROR_INIT;
+    /* The wheel and the tarball bring one of their own. */
+    http->handle = nvt_find_library(LIBRARY, path, sizeof(path), &none)
+                       ? NULL
+                       : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!http->handle)
+        http->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!http->handle)
         return nvt_fail(err, "view: %s is not here (Debian: libmicrohttpd12)", LIBRARY);
 #define LOAD(function)                                                                             \
