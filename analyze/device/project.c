@@ -43,13 +43,34 @@ uint8_t *nvt_library_domains(const struct nvt_trace *trace)
     return domains;
 }
 
+/* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives, and the names of NCCL's own ranges are
+ * those of its functions. */
+static int is_operator_name(const char *name)
+{
+    return !strncmp(name, "aten::", 6) || !strncmp(name, "nccl", 4);
+}
+
 int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range)
 {
-    /* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives, and the
-     * names of NCCL's own ranges are those of its functions. */
-    const char *name = nvt_name(trace, trace->ranges.name[range]);
-    return libraries[trace->ranges.domain[range]] || !strncmp(name, "aten::", 6) ||
-           !strncmp(name, "nccl", 4);
+    return libraries[trace->ranges.domain[range]] ||
+           is_operator_name(nvt_name(trace, trace->ranges.name[range]));
+}
+
+/* nvt_is_operator of all ranges, of which many have one name. 0, or -1 when out of memory. */
+static int find_operators(const struct nvt_trace *trace, const uint8_t *libraries, uint8_t *out)
+{
+    enum { UNKNOWN, IS_NONE, IS_ONE };
+    uint8_t *names = calloc((size_t)nvt_strings_count(trace->strings) + 1, 1);
+    if (!names)
+        return -1;
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        const uint32_t name = trace->ranges.name[i];
+        if (names[name] == UNKNOWN)
+            names[name] = is_operator_name(nvt_name(trace, name)) ? IS_ONE : IS_NONE;
+        out[i] = libraries[trace->ranges.domain[i]] || names[name] == IS_ONE;
+    }
+    free(names);
+    return 0;
 }
 
 /* Ranges that are open, in the order of their rows. */
@@ -200,10 +221,9 @@ static int prepare(struct sweep *sweep)
     if (sweep->flags & NVT_ACROSS_THREADS) {
         sweep->processes = calloc((size_t)trace->processes.count + 1, sizeof(*sweep->processes));
         sweep->is_operator = calloc((size_t)trace->ranges.count + 1, 1);
-        if (!sweep->processes || !sweep->is_operator || !sweep->is_library)
+        if (!sweep->processes || !sweep->is_operator || !sweep->is_library ||
+            find_operators(trace, sweep->is_library, sweep->is_operator))
             return -1;
-        for (uint32_t i = 0; i < trace->ranges.count; i++)
-            sweep->is_operator[i] = (uint8_t)nvt_is_operator(trace, sweep->is_library, i);
     }
     return sweep->is_library && sweep->threads ? 0 : -1;
 }
