@@ -2,12 +2,17 @@
  * What a process has of the things that are scarce, and of what others may change in it, once it has made NVTX calls and a thread that
  * made some has ended: a line each, the name and the value. scarce [WAYS]: in a way, it uses all that there is of one thing.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +20,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *use(void *argument)
@@ -207,6 +214,210 @@ static int all_blocked(void)
     return !sigismember(&now, SIGTERM) || !sigismember(&now, SIGUSR1);
 }
 
+/* Each signal that can be handled has a handler, which still gets it afterwards. */
+static volatile sig_atomic_t came[NSIG];
+
+static void note_signal(int number)
+{
+    came[number] = 1;
+}
+
+static int out_of_signals(void)
+{
+    struct sigaction action = {.sa_handler = note_signal};
+    int wrong = 0;
+    for (int i = 1; i < NSIG; i++)
+        (void)sigaction(i, &action, NULL);
+    use(NULL);
+    if (use_in_a_thread())
+        return 98;
+    for (int i = 1; i < NSIG; i++) {
+        struct sigaction now = {.sa_handler = SIG_DFL};
+        if (sigaction(i, NULL, &now) || now.sa_handler != note_signal)
+            continue; /* SIGKILL and such as libc keeps */
+        came[i] = 0;
+        wrong += raise(i) || !came[i];
+        printf("%d ", i);
+    }
+    return wrong;
+}
+
+/* Each timer needs room for a signal. */
+static int out_of_timers(void)
+{
+    const struct rlimit limit = {0, 0};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    timer_t timer;
+    if (setrlimit(RLIMIT_SIGPENDING, &limit) || !timer_create(CLOCK_MONOTONIC, &event, &timer))
+        return 77;
+    use(NULL);
+    return use_in_a_thread();
+}
+
+static int on_small_stacks(void)
+{
+    pthread_t thread;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, (size_t)PTHREAD_STACK_MIN);
+    for (int i = 0; i < 20; i++)
+        if (pthread_create(&thread, &small, use, NULL) || pthread_join(thread, NULL))
+            return 98;
+    return 0;
+}
+
+/* Neighbours that differ are not one mapping. */
+static int out_of_mappings(void)
+{
+    void *last = MAP_FAILED, *own;
+    for (long i = 0; i < 1 << 20; i++) {
+        own = mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (own == MAP_FAILED)
+            break;
+        last = own;
+    }
+    use(NULL);
+    if (own != MAP_FAILED || last == MAP_FAILED)
+        return 77;
+    /* What is given back is the program's. */
+    if (munmap(last, 4096))
+        return 98;
+    own = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return own == MAP_FAILED;
+}
+
+/* A lock of fcntl(2) ends when anybody in the process closes the file: nobody else has had it open. */
+static int with_locks(void)
+{
+    static const char *const paths[] = {"/proc/self/exe", "/proc/self/maps", "/etc/passwd",
+                                        "/dev/null"};
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    int held = 0, status = 0;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+        const int file = open(paths[i], O_RDONLY);
+        held += file >= 0 && !fcntl(file, F_SETLK, &lock);
+    }
+    use(NULL);
+    for (volatile long i = 0; i < 100000000; i++) /* some samples */
+        continue;
+    if (use_in_a_thread())
+        return 98;
+    const pid_t child = fork();
+    if (!child) {
+        int kept = 0;
+        for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+            struct flock other = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+            const int file = open(paths[i], O_RDONLY);
+            kept += file >= 0 && !fcntl(file, F_GETLK, &other) && other.l_type != F_UNLCK;
+        }
+        _exit(kept);
+    }
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return 97;
+    printf("%d of %d\n", WEXITSTATUS(status), held);
+    return 0;
+}
+
+/* It has no children but its own. */
+static int without_children(void)
+{
+    use(NULL);
+    return wait(NULL) != -1 || errno != ECHILD;
+}
+
+/* A file that grows beyond its limit ends the program by SIGXFSZ. */
+static int without_files(void)
+{
+    const struct rlimit limit = {0, 0};
+    if (setrlimit(RLIMIT_FSIZE, &limit))
+        return 77;
+    use(NULL);
+    return use_in_a_thread();
+}
+
+static int out_of_data(void)
+{
+    const struct rlimit limit = {1, 1};
+    if (setrlimit(RLIMIT_DATA, &limit))
+        return 77;
+    use(NULL);
+    return 0;
+}
+
+/* From there on, any other system call than write, exit and the return from a signal ends the program. */
+static int in_a_sandbox(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof(rules) / sizeof(*rules), rules};
+    use(NULL);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 77;
+    for (int i = 0; i < 100; i++)
+        use(NULL);
+    _exit(0);
+}
+
+/* The libraries 1, 2, … of a folder are loaded, as many as there is room for. */
+static int load_libraries(void)
+{
+    const char *folder = getenv("SCARCE_LIBRARIES");
+    static void *libraries[100];
+    char path[4096];
+    int count = 0;
+    for (; folder && count < 100; count++) {
+        snprintf(path, sizeof(path), "%s/%d", folder, count + 1);
+        libraries[count] = dlopen(path, RTLD_NOW);
+        if (!libraries[count])
+            break;
+    }
+    printf("%d\n", count);
+    return count < 4 || count == 100;
+}
+
+static int out_of_static_tls(void)
+{
+    const int status = load_libraries();
+    use(NULL);
+    return use_in_a_thread() || status;
+}
+
+static int all_static_tls_but_ours(void)
+{
+    use(NULL);
+    return use_in_a_thread() || load_libraries();
+}
+
+static void *wait_for_end(void *argument)
+{
+    use(argument);
+    pause();
+    return argument;
+}
+
+/* Of what the user may have. */
+static int out_of_threads(void)
+{
+    const struct rlimit limit = {20, 20};
+    pthread_t thread;
+    int count = 0;
+    if (setrlimit(RLIMIT_NPROC, &limit))
+        return 77;
+    use(NULL);
+    while (count < 100 && !pthread_create(&thread, NULL, wait_for_end, NULL))
+        count++;
+    printf("%d\n", count);
+    fflush(stdout);
+    _exit(count >= 100 ? 77 : count < 10);
+}
+
 static int forks_within(void)
 {
     int status = 0;
@@ -232,7 +443,19 @@ int main(int argc, char **argv)
                 {"memory", out_of_memory},
                 {"locked", all_locked},
                 {"blocked", all_blocked},
-                {"forks", forks_within}};
+                {"forks", forks_within},
+                {"signals", out_of_signals},
+                {"timers", out_of_timers},
+                {"stacks", on_small_stacks},
+                {"mappings", out_of_mappings},
+                {"locks", with_locks},
+                {"children", without_children},
+                {"files", without_files},
+                {"data", out_of_data},
+                {"sandbox", in_a_sandbox},
+                {"threads", out_of_threads},
+                {"tls", out_of_static_tls},
+                {"tls-behind", all_static_tls_but_ours}};
     for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(*ways); i++)
         if (!strcmp(argv[1], ways[i].name))
             return ways[i].run();

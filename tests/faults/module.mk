@@ -11,6 +11,12 @@ $(STEP_CLOCK): tests/faults/step_clock.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
 
+$(BUILD)/tests/libstatic-tls.so: tests/faults/static_tls.c
+	@mkdir -p $(@D)
+	$(Q)$(HERE) $(CC) $(STD) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
+
+$(BUILD)/tests/test_scarce: | $(BUILD)/tests/libstatic-tls.so
+
 FAIL_CALL := $(BUILD)/tests/fail-call
 
 $(FAIL_CALL): tests/faults/fail_call.c
