@@ -315,6 +315,22 @@ static void clocks_that_run_away_have_no_times(void **state)
     nvt_trace_free(trace);
 }
 
+/* Ids below zero are none: they are no names either. */
+static void ids_below_zero_are_none(void **state)
+{
+    (void)state;
+    put_track(7, 0, (uint64_t)-5, 0, "");
+    put_track(8, 7, (uint64_t)-5, (uint64_t)-99999, "");
+    put_slice(100, 200, 8, NULL, "work");
+    struct nvt_trace *trace = read_file();
+    assert_int_equal(trace->ranges.count, 1);
+    const uint32_t thread = trace->ranges.thread[0];
+    assert_int_equal(trace->threads.tid[thread], -1);
+    assert_int_equal(trace->processes.pid[trace->threads.process[thread]], -1);
+    assert_string_equal(nvt_name(trace, trace->processes.name[0]), "");
+    nvt_trace_free(trace);
+}
+
 /* An event of the old form, whose time is told as the difference from the one before. */
 static void put_difference(int64_t us, const char *name)
 {
@@ -634,6 +650,7 @@ int main(void)
         TEST(clocks_are_converted),
         TEST(clocks_that_run_away_have_no_times),
         TEST(differences_add_up_to_times),
+        TEST(ids_below_zero_are_none),
         TEST(ends_may_come_first),
         TEST(counters_have_units),
         TEST(rocprof_has_devices),

@@ -170,6 +170,12 @@ int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
 /* What is known at the end: of ranges that did not end, and of arrows. */
 void nvt_perfetto_finish_events(struct nvt_perfetto *reader);
 
+/* The number of a process or thread; -1: it is below zero, which is none (ids below zero would name strings, as in Chrome's JSON). */
+static inline int64_t nvt_perfetto_id(int64_t value)
+{
+    return value < 0 ? -1 : value;
+}
+
 /* perfetto_args.c: DebugAnnotation, of the event that is being read. 0, or -1 with err filled. */
 int nvt_perfetto_annotation(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
                             struct nvt_wire annotation);

@@ -410,9 +410,9 @@ static int add_legacy(struct nvt_perfetto *reader, const struct nvt_perfetto_pac
         else if (field.number == 6 || field.number == 10 || field.number == 11)
             snprintf(id, sizeof(id), "%" PRIu32 ":%" PRIu64, field.number, field.value);
         else if (field.number == 18)
-            event->pid = (int32_t)field.value;
+            event->pid = nvt_perfetto_id((int32_t)field.value);
         else if (field.number == 19)
-            event->tid = (int32_t)field.value;
+            event->tid = nvt_perfetto_id((int32_t)field.value);
     }
     event->id = *id ? nvt_strings_add_text(kineto->trace->strings, id) : 0;
     event->has_duration = 1;

@@ -64,9 +64,9 @@ static int read_owner(struct nvt_perfetto *reader, struct nvt_wire wire, int is_
     *owner = (struct owner){0};
     while (nvt_wire_next(&wire, &field) > 0) {
         if (field.number == 1 && field.type == NVT_WIRE_VARINT)
-            owner->pid = (int32_t)field.value;
+            owner->pid = nvt_perfetto_id((int32_t)field.value);
         else if (is_thread && field.number == 2 && field.type == NVT_WIRE_VARINT)
-            owner->tid = nvt_wire_int(&field);
+            owner->tid = nvt_perfetto_id(nvt_wire_int(&field));
         else if (field.number == (is_thread ? 5U : 6U))
             owner->name = nvt_perfetto_text(reader, &field);
         else if (!is_thread && field.number == 2 && !owner->command)
@@ -175,9 +175,9 @@ static int describe_node(struct nvt_perfetto *reader, const struct nvt_wire_fiel
     uint32_t name = 0;
     while (nvt_wire_next(&wire, &field) > 0) {
         if (field.number == 1 && field.type == NVT_WIRE_VARINT)
-            id = (int32_t)field.value;
+            id = nvt_perfetto_id((int32_t)field.value);
         else if (is_thread && field.number == 3 && field.type == NVT_WIRE_VARINT)
-            pid = (int32_t)field.value;
+            pid = nvt_perfetto_id((int32_t)field.value);
         else if (field.number == (is_thread ? 2U : 3U) && !name)
             name = nvt_perfetto_text(reader, &field);
     }
@@ -219,7 +219,7 @@ static int thread_in_name(const char *name, int64_t *tid)
     if (strncmp(name, "THREAD ", 7) != 0 || !number)
         return 0;
     *tid = strtoll(number + 2, &end, 10);
-    return end > number + 2 && !strcmp(end, ")");
+    return end > number + 2 && !strcmp(end, ")") && *tid >= 0;
 }
 
 /* A track that is no thread's is one of its own in its process, whose own track is number 0. */
