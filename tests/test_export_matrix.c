@@ -23,6 +23,7 @@ static const char *const inputs[] = {
     "tests/fuzz/corpus/kineto/object.json",
     "tests/fuzz/corpus/kineto/lanes.json",
 #endif
+    "tests/fuzz/corpus/rocprofv3/whole.json",
 #ifdef HAVE_SQLITE
     "tests/fuzz/corpus/nsys/both.sqlite",
     "tests/fuzz/corpus/nsys/calls.sqlite",

@@ -5,6 +5,7 @@
 #include "../../lib/clock.h"
 #include "../../lib/map.h"
 #include "column.h"
+#include "copy_names.h"
 #include "extent.h"
 #include "layout.h"
 #include "named_iterations.h"
@@ -310,7 +311,7 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         keep_extent(trace, &all);
     else
         set_extent(trace, &all);
-    if (nvt_iterations_recognize(trace) || make_name_facts(trace))
+    if (nvt_copies_rename(trace) || nvt_iterations_recognize(trace) || make_name_facts(trace))
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     if (trace->was_finished)
         return 0;

@@ -29,7 +29,7 @@ static int has_names_of_pytorch(const struct nvt_trace *trace)
     return nvt_has_pytorch_operators(trace);
 }
 
-static int read_events(const char *path, struct nvt_trace *trace, int repairs,
+static int read_events(const char *path, struct nvt_trace *trace, int repairs, int *is_rocprofv3,
                        struct nvt_error *err)
 {
     uint64_t repaired = 0;
@@ -42,6 +42,7 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
     parser->strings = trace->strings;
     int status = nvt_json_stream_ahead(path, &nvt_kineto_handler, parser, &nvt_kineto_ahead,
                                        repairs ? &repaired : NULL, &own);
+    *is_rocprofv3 = parser->is_rocprofv3 && !parser->has_events;
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
         status = nvt_fail_at(&own, path, -1, "%s" NVT_NO_TRACE_EVENTS,
@@ -53,11 +54,7 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
     if (!status && !parser->reader.events)
         nvt_trace_warn(trace, "is a profile without any event");
     if (repaired)
-        nvt_trace_note(
-            trace,
-            "repaired or left out: values that are no JSON, like inf, hexadecimal numbers, "
-            "lone backslashes and needless commas (%llu)",
-            (unsigned long long)repaired);
+        nvt_trace_note(trace, NVT_REPAIRED_NOTE, (unsigned long long)repaired);
     const int is_of_others = !parser->is_of_pytorch && !has_names_of_pytorch(trace);
     if (!status)
         status = nvt_kineto_finish(&parser->reader, is_of_others);
@@ -72,14 +69,26 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs,
     return status;
 }
 
+/* Only what is read of a compressed file shows that it is rocprofv3's, which another reader takes. */
+static int read_any(const char *path, struct nvt_trace *trace, int repairs, struct nvt_error *err)
+{
+    const struct nvt_reader *other = &nvt_reader_rocprofv3;
+    int is_rocprofv3 = 0;
+    const int status = read_events(path, trace, repairs, &is_rocprofv3, err);
+    if (!is_rocprofv3)
+        return status;
+    nvt_reader_state(trace, other->name);
+    return (repairs ? other->read_repaired : other->read)(path, trace, err);
+}
+
 static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
-    return read_events(path, trace, 0, err);
+    return read_any(path, trace, 0, err);
 }
 
 static int read_repaired(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
-    return read_events(path, trace, 1, err);
+    return read_any(path, trace, 1, err);
 }
 
 const struct nvt_reader nvt_reader_kineto = {.name = "kineto",

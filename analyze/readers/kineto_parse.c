@@ -20,6 +20,7 @@ static int on_key(void *context, const char *text, size_t size)
     parser->key = nvt_kineto_key(text, size);
     if (place == IN_ROOT && parser->key == OTHER_KEY && !parser->other)
         parser->other = nvt_other_json(text, size);
+    parser->is_rocprofv3 |= place == IN_ROOT && nvt_is_rocprofv3_key(text, size);
     parser->reader.is_own |= place == IN_ROOT && parser->key == KEY_OWN;
     parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
                              parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;

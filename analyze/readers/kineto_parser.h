@@ -45,7 +45,8 @@ struct nvt_kineto_parser {
     struct nvt_buffer id;    /* of the event, if it has one */
     int has_id;
     const char *other; /* what it is, if it has no events */
-    uint32_t entry;    /* key of an event's args that may be of a counter */
+    int is_rocprofv3;
+    uint32_t entry; /* key of an event's args that may be of a counter */
 };
 
 /* What a parser is called with, which is the context. */

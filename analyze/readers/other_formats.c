@@ -56,7 +56,6 @@ const char *nvt_other_json(const char *key, size_t size)
     static const struct {
         const char *key, *says;
     } documents[] = {
-        {"rocprofiler-sdk-tool", "is rocprofv3's JSON, which is not read: it "},
         {"$schema", "is a speedscope profile or another document with a schema: it "},
         {"timeDeltas", "is a CPU profile of Chrome or Node: it "},
         {"stringTable", "is a profile of Firefox, which is not read: it "},
@@ -67,4 +66,10 @@ const char *nvt_other_json(const char *key, size_t size)
         if (strlen(documents[i].key) == size && !memcmp(documents[i].key, key, size))
             return documents[i].says;
     return NULL;
+}
+
+int nvt_is_rocprofv3_key(const char *key, size_t size)
+{
+    static const char own[] = "rocprofiler-sdk-tool";
+    return size == sizeof(own) - 1 && !memcmp(key, own, size);
 }

@@ -15,4 +15,7 @@ const char *nvt_other_format(const uint8_t *head, size_t size);
  * known. */
 const char *nvt_other_json(const char *key, size_t size);
 
+/* Whether a key of the outermost object is that of rocprofv3's JSON, which is read (rocprofv3.c). */
+int nvt_is_rocprofv3_key(const char *key, size_t size);
+
 #endif

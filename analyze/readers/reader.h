@@ -19,6 +19,7 @@
     X(snapshot)                                                                                    \
     X(xplane)                                                                                      \
     X(perfetto)                                                                                    \
+    X(rocprofv3)                                                                                   \
     X(kineto)
 
 struct nvt_reader {
@@ -76,6 +77,11 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
 /* What is said of JSON that is something else than a trace, and of such pickles: folders have them too. */
 #define NVT_NO_TRACE_EVENTS "holds no trace events"
 #define NVT_NO_SNAPSHOT     "not a memory snapshot of PyTorch"
+
+/* A note about JSON that was repaired (json_repair.h), and how often. */
+#define NVT_REPAIRED_NOTE                                                                          \
+    "repaired or left out: values that are no JSON, like inf, hexadecimal numbers, "               \
+    "lone backslashes and needless commas (%llu)"
 
 /* A note about what stands for no time (docs/trace-format.md, DEVICE), of how many. */
 #define NVT_UNTIMED_NOTE "%llu events without times, or that end before they begin, were left out"

@@ -26,6 +26,7 @@ static int recognizes(const uint8_t *head, size_t size)
 #include "../model/cuda_names.h"
 #include "../model/payload.h"
 #include "nsys.h"
+#include "rocm.h"
 
 /* Runs in a file, and characters of the end of their tables' names. */
 #define MOST_RUNS 64
@@ -40,17 +41,13 @@ struct event {
     uint32_t category, message;
 };
 
-struct agent {
-    uint32_t device, is_gpu;
-};
-
 struct rocpd {
     struct nvt_nsys nsys; /* its rows and cells; first, as rows are handed to it */
     char suffix[SUFFIX];
     struct nvt_map strings, processes, threads, kernels, agents,
         events; /* id -> string, row or item */
     struct kernel_symbol *kernel;
-    struct agent *agent;
+    struct nvt_rocm_agent *agent;
     struct event *event;
     uint32_t kernel_count, agent_count, event_count;
     uint64_t unread[3]; /* rows of memory, counters and samples */
@@ -126,11 +123,12 @@ static int take_agent(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     const char *type = nvt_nsys_plain_text(table, AGENT_TYPE);
     const int is_gpu = type && !strcmp(type, "GPU");
     const uint32_t process = found(&rocpd->processes, table, AGENT_PROCESS);
-    struct agent *agent = nvt_map_item(&rocpd->agents, (uint64_t)nvt_nsys_int(table, ID, -1),
-                                       &rocpd->agent, &rocpd->agent_count, sizeof(*rocpd->agent));
+    struct nvt_rocm_agent *agent =
+        nvt_map_item(&rocpd->agents, (uint64_t)nvt_nsys_int(table, ID, -1), &rocpd->agent,
+                     &rocpd->agent_count, sizeof(*rocpd->agent));
     if (!agent)
         return -1;
-    *agent = (struct agent){nvt_nsys_u32(table, AGENT_INDEX, 0), (uint32_t)is_gpu};
+    *agent = (struct nvt_rocm_agent){nvt_nsys_u32(table, AGENT_INDEX, 0), (uint32_t)is_gpu};
     if (!is_gpu)
         return 0;
     const uint32_t product = nvt_nsys_text(reader, table, AGENT_PRODUCT);
@@ -149,7 +147,6 @@ enum { SYMBOL_DISPLAY = 1, SYMBOL_NAME, SYMBOL_REGISTERS, SYMBOL_LDS };
 static int take_symbol(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct rocpd *rocpd = rocpd_of(reader);
-    struct nvt_strings *strings = reader->trace->strings;
     const uint32_t display = nvt_nsys_text(reader, table, SYMBOL_DISPLAY);
     const uint32_t mangled = nvt_nsys_text(reader, table, SYMBOL_NAME);
     struct kernel_symbol *kernel =
@@ -157,11 +154,8 @@ static int take_symbol(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                      &rocpd->kernel_count, sizeof(*rocpd->kernel));
     if (!kernel || display == NVT_NO_STRING || mangled == NVT_NO_STRING)
         return -1;
-    size_t length, part;
     kernel->name = display ? display : mangled;
-    const char *text = nvt_strings_get(strings, kernel->name, &length);
-    const char *start = nvt_short_name(text, length, &part);
-    kernel->short_name = nvt_strings_add(strings, start, part);
+    kernel->short_name = nvt_rocm_short_name(reader->trace, kernel->name);
     kernel->registers = nvt_nsys_u32(table, SYMBOL_REGISTERS, 0);
     kernel->lds = nvt_nsys_u32(table, SYMBOL_LDS, 0);
     return kernel->short_name == NVT_NO_STRING ? -1 : 0;
@@ -209,20 +203,6 @@ static struct event event_at(const struct rocpd *rocpd, struct nvt_nsys_table *t
 
 enum { REGION_START, REGION_END, REGION_THREAD, REGION_NAME, REGION_EVENT };
 
-static int take_range(struct nvt_nsys *reader, const struct nvt_api *call, uint32_t message)
-{
-    struct nvt_trace *trace = reader->trace;
-    const struct nvt_range range = {.start = call->start,
-                                    .end = call->end,
-                                    .thread = call->thread,
-                                    .end_thread = call->thread,
-                                    .name = message ? message : call->name};
-    const struct nvt_mark mark = {.time = call->start, .thread = call->thread, .name = range.name};
-    if (!strncmp(nvt_name(trace, call->name), "roctxMark", 9))
-        return nvt_mark_add(trace, &mark) == NVT_NONE ? -1 : 0;
-    return nvt_range_add(trace, &range) == NVT_NONE ? -1 : 0;
-}
-
 static int take_region(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     const struct rocpd *rocpd = rocpd_of(reader);
@@ -233,21 +213,12 @@ static int take_region(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                            .end = nvt_nsys_time(table, REGION_END),
                            .thread = found(&rocpd->threads, table, REGION_THREAD),
                            .correlation = event.correlation,
-                           .name = string_at(rocpd, table, REGION_NAME),
-                           .class = NVT_API_LIBRARY};
+                           .name = string_at(rocpd, table, REGION_NAME)};
     if (call.thread == NVT_MAP_NONE)
         return 0;
     if (nvt_nsys_is_untimed(call.start, call.end))
         return 1;
-    if (call.end > trace->threads.last_ns[call.thread])
-        trace->threads.last_ns[call.thread] = call.end;
-    if (!strncmp(category, "MARKER", 6))
-        return take_range(reader, &call, event.message);
-    if (!strncmp(category, "HIP", 3))
-        call.class = NVT_API_RUNTIME;
-    else if (!strncmp(category, "HSA", 3))
-        call.class = NVT_API_DRIVER;
-    return nvt_api_add(trace, &call) == NVT_NONE ? -1 : 0;
+    return nvt_rocm_add_call(trace, &call, category, event.message);
 }
 
 /* --- operations --- */
@@ -278,17 +249,11 @@ static int take_op(const struct rocpd *rocpd, struct nvt_nsys_table *table, stru
     return nvt_nsys_is_untimed(op->start, op->end);
 }
 
-static const struct agent *agent_at(const struct rocpd *rocpd, struct nvt_nsys_table *table,
-                                    int column)
+static const struct nvt_rocm_agent *agent_at(const struct rocpd *rocpd,
+                                             struct nvt_nsys_table *table, int column)
 {
     const uint32_t at = found(&rocpd->agents, table, column);
     return at == NVT_MAP_NONE ? NULL : &rocpd->agent[at];
-}
-
-/* Blocks of a grid, which is told in threads. */
-static uint32_t blocks(uint32_t threads, uint32_t group)
-{
-    return group ? threads / group + (threads % group != 0) : threads;
 }
 
 static int take_dispatch(struct nvt_nsys *reader, struct nvt_nsys_table *table)
@@ -296,14 +261,14 @@ static int take_dispatch(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     const struct rocpd *rocpd = rocpd_of(reader);
     const uint32_t symbol = found(&rocpd->kernels, table, DISPATCH_KERNEL);
     const struct kernel_symbol *kernel = symbol == NVT_MAP_NONE ? NULL : &rocpd->kernel[symbol];
-    const struct agent *agent = agent_at(rocpd, table, DISPATCH_AGENT);
+    const struct nvt_rocm_agent *agent = agent_at(rocpd, table, DISPATCH_AGENT);
     uint32_t group[3], grid[3];
     struct nvt_op op;
     if (take_op(rocpd, table, &op))
         return 1;
     for (int i = 0; i < 3; i++) {
         group[i] = nvt_nsys_u32(table, DISPATCH_GROUP + i, 0);
-        grid[i] = blocks(nvt_nsys_u32(table, DISPATCH_GRID + i, 0), group[i]);
+        grid[i] = nvt_rocm_blocks(nvt_nsys_u32(table, DISPATCH_GRID + i, 0), group[i]);
     }
     const struct nvt_kernel shape = {
         .grid_x = grid[0],
@@ -325,24 +290,12 @@ static int take_dispatch(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 static int take_copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     const struct rocpd *rocpd = rocpd_of(reader);
-    const struct agent *target = agent_at(rocpd, table, COPY_TARGET),
-                       *source = agent_at(rocpd, table, COPY_SOURCE);
-    const struct agent *agent = target && target->is_gpu ? target : source;
-    const int from_gpu = source && source->is_gpu, to_gpu = target && target->is_gpu;
-    char name[NVT_COPY_NAME_MAX];
     struct nvt_op op;
     if (take_op(rocpd, table, &op))
         return 1;
-    op.kind = NVT_OP_MEMCPY;
-    op.copy_kind = (uint8_t)(from_gpu           ? to_gpu ? NVT_COPY_DTOD : NVT_COPY_DTOH
-                             : to_gpu           ? NVT_COPY_HTOD
-                             : source && target ? NVT_COPY_HTOH
-                                                : NVT_COPY_UNKNOWN);
-    op.device = agent ? agent->device : 0;
     op.bytes = nvt_nsys_size(table, COPY_SIZE);
-    op.name = nvt_strings_add_text(reader->trace->strings, nvt_copy_name(op.copy_kind, name));
-    op.short_name = op.name;
-    return op.name == NVT_NO_STRING || nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
+    return nvt_rocm_add_copy(reader->trace, &op, agent_at(rocpd, table, COPY_SOURCE),
+                             agent_at(rocpd, table, COPY_TARGET));
 }
 
 /* --- what is not read --- */
@@ -481,9 +434,7 @@ static int finish(const struct rocpd *rocpd)
                            (unsigned long long)rocpd->unread[i]);
     if (rocpd->nsys.untimed)
         nvt_trace_note(trace, NVT_UNTIMED_NOTE, (unsigned long long)rocpd->nsys.untimed);
-    return nvt_trace_set_meta(trace, "backend", "hip") ||
-                   (trace->devices.count &&
-                    nvt_trace_set_meta(trace, "device", nvt_name(trace, trace->devices.name[0])))
+    return nvt_rocm_finish(trace)
                ? nvt_fail_at(rocpd->nsys.err, rocpd->nsys.path, -1, "out of memory")
                : 0;
 }

@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS    ?= 1
 FUZZ_CLANG   ?= clang
-FUZZERS      := nvt tables nsys kineto perfetto xplane rocpd flight snapshot payload published runs $(if $(CUPTI_FLAGS),cupti)
+FUZZERS      := nvt tables nsys kineto perfetto xplane rocpd rocprofv3 flight snapshot payload published runs $(if $(CUPTI_FLAGS),cupti)
 
 FUZZ_CUPTI   := $(call obj,tests/fuzz/fuzz_cupti.c)
 $(FUZZ_CUPTI): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
@@ -45,7 +45,7 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BU
 	done
 	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so NVTALLY_KEEP_BUFFERS=$(abspath build-fuzz/corpus/cupti) $(BUILD)/nvtally record --level 0 --trace full,um \
 	    -o build-fuzz/corpus/nvt/device.nvt -- $(BUILD)/tests/clients/device plain
-	$(Q)build-fuzz/fuzz/seed_tables build-fuzz/corpus/tables build-fuzz/corpus/nvt/* tests/fuzz/corpus/nsys/* tests/fuzz/corpus/flight/* tests/fuzz/corpus/snapshot/* tests/fuzz/corpus/kineto/* tests/fuzz/corpus/perfetto/* tests/fuzz/corpus/xplane/* tests/fuzz/corpus/rocpd/*
+	$(Q)build-fuzz/fuzz/seed_tables build-fuzz/corpus/tables build-fuzz/corpus/nvt/* tests/fuzz/corpus/nsys/* tests/fuzz/corpus/flight/* tests/fuzz/corpus/snapshot/* tests/fuzz/corpus/kineto/* tests/fuzz/corpus/perfetto/* tests/fuzz/corpus/xplane/* tests/fuzz/corpus/rocpd/* tests/fuzz/corpus/rocprofv3/*
 	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(FUZZ_JOBS) -I '{}' tests/fuzz/one '{}' $(FUZZ_SECONDS)
 	$(Q)tests/fuzz/totals $(FUZZERS)
 
