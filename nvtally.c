@@ -30,11 +30,11 @@ static const struct nvt_command {
     {"report", nvt_cmd_report, "write a document of runs and traces, or of what has changed"},
     {"view", nvt_cmd_view, "show traces as a timeline in a browser, without the internet"},
     {"top", nvt_cmd_top, "show where the time goes in a terminal, also while it is recorded"},
-    {"export", nvt_cmd_export, "convert a trace to nsys's SQLite, Chrome's trace events or CSV"},
+    {"export", nvt_cmd_export, "convert a trace for other tools: Perfetto, nsys, Parquet, CSV"},
     {"sql", nvt_cmd_sql, "answer SQL over traces, reports, findings and runs"},
     {"check", nvt_cmd_check, "check claims about traces: do their numbers hold?"},
     {"mcp", nvt_cmd_mcp, "serve traces to an agent over the Model Context Protocol"},
-    {"ctl", nvt_cmd_ctl, "start, stop and list recordings that are going on"},
+    {"ctl", nvt_cmd_ctl, "list running recordings; start, stop and copy them"},
     {"info", nvt_cmd_info, "show build options and detected CUDA components"},
 };
 
@@ -49,7 +49,8 @@ static void usage(FILE *out)
         fprintf(out, "  %-10s %s%s\n", commands[i].name, commands[i].about,
                 commands[i].run == nvt_cmd_run && !nvt_has_workloads ? " (not in this build)" : "");
     fputs("\nFirst steps:\n"
-          "  nvtally record -o t.nvt -- python3 train.py    then    nvtally stats t.nvt\n",
+          "  nvtally record --python -o t.nvt train.py      then    nvtally stats t.nvt\n"
+          "  nvtally diagnose t.nvt                         why is it slow?\n",
           out);
     if (nvt_has_workloads)
         fputs("  nvtally run fragmented --size 256 -o out       then    nvtally plot out\n", out);

@@ -60,10 +60,10 @@ static const char usage_text[] =
     "                       arrow, parquet: a file for each table, by rank where\n"
     "                       there are several traces (needs python3 with pyarrow)\n"
     "  -o, --output OUT     write to this file, - is stdout (default: stdout; for nvt\n"
-    "                       and sqlite, FILE with that ending); a trace that is there\n"
-    "                       is kept: out.nvt as out.old.nvt, others as OUT.old\n"
+    "                       and sqlite, FILE with that ending); an existing trace is\n"
+    "                       kept: out.nvt as out.old.nvt, others as OUT.old\n"
     "  -f, --force-overwrite\n"
-    "                       write over a trace that is there\n" NVT_WINDOW_HELP
+    "                       replace an existing trace\n" NVT_WINDOW_HELP
     "      --help           this text\n";
 
 struct request {

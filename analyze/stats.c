@@ -54,8 +54,8 @@ static const char usage_text[] =
     "                       thread gets its work, too (PyTorch's backward pass)\n"
     "      --plain-names    remove the numbers that PyTorch gives to each call and\n"
     "                       step\n"
-    "      --group-names    put ranges together whose names differ only in a number\n"
-    "                       (request-*): of more than 10,000 names, the default\n"
+    "      --group-names    group ranges whose names differ only in a number\n"
+    "                       (request-*); the default from 10,001 names on\n"
     "      --every-name     never group names\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP
         NVT_ITERATION_HELP
     "      --compensate     subtract the collector's overhead that the trace has\n"

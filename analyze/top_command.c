@@ -21,8 +21,8 @@
 static const char usage_text[] =
     "usage: nvtally top TRACE… [OPTIONS]\n\n"
     "Shows where the time goes in a terminal: how long an iteration takes, its ranges\n"
-    "as a tree whose rows open and close, and the findings. Of a trace that is still\n"
-    "being recorded all of it is renewed as its file grows.\n\n"
+    "as a tree whose rows open and close, and the findings. A trace that is still\n"
+    "being recorded is read again as its file grows.\n\n"
     "  up, down, page, home, end    choose a row\n"
     "  right, left, enter           open and close it\n"
     "  + -                          open and close all\n"

@@ -25,20 +25,19 @@
 
 static const char usage_text[] =
     "usage: nvtally ctl [OPTIONS] ps|status|start|stop|dump\n\n"
-    "Says what recordings of this user are going on on this machine, and what they\n"
-    "are to do.\n\n"
+    "Lists your running recordings on this machine; starts, stops and copies them.\n\n"
     "  ps      list the recordings: their recorder's process, state, for how long,\n"
     "          the time recorded so far, their trace and command\n"
-    "  status  all that is known of one, in lines of a name and a value\n"
+    "  status  all that is known of one: a name and a value per line\n"
     "  start   begin to record, in a recording that is dormant (see nvtally record)\n"
-    "  stop    end it; start may begin it again\n"
+    "  stop    stop recording, until the next start\n"
     "  dump    copy the trace as it is now; the recording goes on\n\n"
     "  -s, --session WHICH  the recording, where there are several: the recorder's\n"
     "                       process as ps lists it, its folder, or all (default:\n"
     "                       the one that ctl itself runs in)\n"
-    "  -o, --output FILE    of dump: the copy (default: next to the trace, its name\n"
+    "  -o, --output FILE    for dump: the copy (default: next to the trace, its name\n"
     "                       with -dump1, -dump2, …)\n"
-    "  -f, --format NAME    of ps: table, csv, json, … (default: table)\n"
+    "  -f, --format NAME    for ps: table, csv, json, … (default: table)\n"
     "      --help           this text\n\n"
     "Example:  nvtally ctl ps\n";
 
