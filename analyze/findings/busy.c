@@ -461,7 +461,7 @@ const struct nvt_rule nvt_rule_busy = {
                  "(BLAS, FFT), nor one function where serial part is about the thread",
     .remedy = "do it once, before the loop, or on other threads; the finding says what helps "
               "against its kind of work",
-    .helped = "Garbage collection: gc.freeze() after the setup, gc.disable() with an own "
+    .helped = "Garbage collection: gc.freeze() after the setup, gc.disable() with your own "
               "gc.collect() every n-th iteration. Deep copies: shared immutable data. Parsing: "
               "binary formats, converted once. Allocation: reused buffers, jemalloc or tcmalloc. "
               "Interpreter: whole-array operations, torch.compile, Numba, Cython. Spinning: fewer "

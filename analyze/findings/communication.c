@@ -157,7 +157,8 @@ const struct nvt_rule nvt_rule_communication = {
              "the price of scaling; what overlaps with computation costs nothing.",
     .found = "The time in which collectives or peer copies run on a device and no other kernel "
              "does is added up over all streams. The finding names the collective with most of "
-             "that time. What one rank spends waiting for a straggler is taken off and said apart.",
+             "that time. What a rank spends waiting for a straggler is subtracted and shown "
+             "separately.",
     .threshold = "10 % of the device's time, in at least 3 stretches in which it communicates and "
                  "no other kernel runs: below that, gaps and kernels matter more",
     .remedy = "overlap it: asynchronous collectives in buckets while the backward pass still runs "
