@@ -27,7 +27,9 @@ In a worker there are no iterations, and around the modules that make a batch, a
 Modules that are called during the backward pass (activation checkpoints) have no range `forward` around
 them. Within what torch.compile makes of a module, nothing is called, and there are no ranges.
 
-Modules of PyTorch are changed as they are imported; a program that does not import it is left alone.
+Calls in pools of threads and processes have ranges of the domain "Python" (nvtally_executors).
+
+Modules are changed as they are imported; a program that imports none of them is left alone.
 What fails here is told in one line and does not reach the program.
 """
 import atexit
@@ -38,6 +40,7 @@ import time
 import weakref
 
 import nvtally_distributed
+import nvtally_executors
 import nvtally_loop
 
 _thread = nvtally_loop.thread
@@ -461,7 +464,7 @@ def _change_compiler(module):
 
 
 def _listens():
-    """Whether a tool listens to ranges: asked when PyTorch is imported, as most programs of Python do
+    """Whether a tool listens to ranges: asked when PyTorch or a pool is imported, as most programs of Python do
     not, and loading what calls C takes them milliseconds."""
     if _library is None:
         _load()
@@ -494,10 +497,16 @@ def _load():
     _library.nvtally_pytorch_turn.restype = None
     _library.nvtally_pytorch_mark.argtypes = [ctypes.c_void_p]
     _library.nvtally_pytorch_mark.restype = None
+    _library.nvtally_python_name.argtypes = [ctypes.c_char_p]
+    _library.nvtally_python_name.restype = ctypes.c_void_p
+    _library.nvtally_python_push.argtypes = [ctypes.c_void_p]
+    _library.nvtally_python_push.restype = None
+    _library.nvtally_python_pop.restype = None
     _library.nvtally_pytorch_memory.argtypes = [ctypes.c_int64] * 3
     _library.nvtally_pytorch_memory.restype = None
     if _library.nvtally_pytorch_begin():
         nvtally_loop.set_up(_library, _name)
+        nvtally_executors.set_up(_library)
         nvtally_loop.is_worker, nvtally_loop.is_backward = _is_worker, _is_backward
         nvtally_loop.count_memory = _count_memory
         nvtally_distributed.set_up(_library, _name, _is_backward, lambda: _is_compiling())
@@ -526,6 +535,11 @@ _changes = {
     "torch.distributed.distributed_c10d": nvtally_distributed.change,
     "torch.distributed._functional_collectives": nvtally_distributed.change_functional,
     "safetensors.torch": _change_savers,
+    "concurrent.futures.thread": nvtally_executors.change_threads,
+    "concurrent.futures.process": nvtally_executors.change_processes,
+    "joblib.externals.loky.process_executor": nvtally_executors.change_processes,
+    "loky.process_executor": nvtally_executors.change_processes,
+    "multiprocessing.pool": nvtally_executors.change_pools,
 }
 
 

@@ -95,6 +95,35 @@ void nvtally_pytorch_mark(void *name)
     nvtxDomainMarkEx(domain, &event);
 }
 
+/* --- the domain "Python" -------------------------------------------------------------------------- */
+
+static nvtxDomainHandle_t python;
+
+/* As those above. The first name makes the domain; one thread at a time, as Python has it. */
+NVT_EXPORT void *nvtally_python_name(const char *text);
+NVT_EXPORT void nvtally_python_push(void *name);
+NVT_EXPORT void nvtally_python_pop(void);
+
+void *nvtally_python_name(const char *text)
+{
+    if (!python)
+        python = nvtxDomainCreateA("Python");
+    return nvtxDomainRegisterStringA(python, text);
+}
+
+void nvtally_python_push(void *name)
+{
+    const nvtxEventAttributes_t event = event_of(name);
+    nvtxDomainRangePushEx(python, &event);
+}
+
+void nvtally_python_pop(void)
+{
+    nvtxDomainRangePop(python);
+}
+
+/* --- counters ------------------------------------------------------------------------------------- */
+
 static uint64_t counter(const char *name, const char *description)
 {
     static const nvtxSemanticsCounter_t bytes = {
