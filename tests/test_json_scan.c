@@ -267,12 +267,24 @@ static void reading_ahead_changes_nothing(void **state)
     }
 }
 
+/* As a stream has it that ends with a whole part; UBSan watches. */
+static void nothing_may_follow(void **state)
+{
+    (void)state;
+    static const struct nvt_json_handler none;
+    struct nvt_json_scan scan = {.handler = &none, .base = -1};
+    assert_int_equal(nvt_json_scan(&scan, NULL, 0, 1), NVT_JSON_MORE);
+    assert_int_equal(scan.used, 0);
+    nvt_json_scan_free(&scan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_the_same_in_pieces),
         cmocka_unit_test(what_is_no_json_is_refused),
         cmocka_unit_test(reading_ahead_changes_nothing),
+        cmocka_unit_test(nothing_may_follow),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -451,6 +451,8 @@ static const char *take_usual(struct nvt_json_scan *scan, const char *at)
 enum nvt_json_scanned nvt_json_scan(struct nvt_json_scan *scan, const char *text, size_t size,
                                     int is_last)
 {
+    if (!text) /* of an empty buffer, to which nothing may be added */
+        text = "";
     const char *const end = text + size, *at = text;
     enum nvt_json_scanned status = NVT_JSON_GOES_ON;
     scan->closed = NULL;
