@@ -7,6 +7,7 @@
 #include "../../lib/text.h"
 #include "../../lib/kernel_names.h"
 #include "diagnosed.h"
+#include "hip_words.h"
 #include "running.h"
 #include "../device/gaps.h"
 #include "../device/shared.h"
@@ -124,7 +125,8 @@ static void tell_host(const struct nvt_trace *trace, const struct nvt_gap *gap, 
         used += (size_t)snprintf(out + used, size - used, "in %.40s()",
                                  nvt_name(trace, calls->name[os]));
     else
-        used += (size_t)snprintf(out + used, size - used, "running non-CUDA code");
+        used += (size_t)snprintf(out + used, size - used, "running non-%s code",
+                                 nvt_is_of_hip(trace) ? "HIP" : "CUDA");
     if (range != NVT_NONE)
         snprintf(out + used, size - used, " in range %.80s",
                  nvt_name(trace, trace->ranges.name[range]));

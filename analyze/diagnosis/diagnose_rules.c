@@ -8,6 +8,7 @@
 #include "../../lib/grow.h"
 #include "../../lib/kernel_names.h"
 #include "diagnose.h"
+#include "hip_words.h"
 #include "diagnosed.h"
 #include "../device/gaps.h"
 #include "../model/parallel.h"
@@ -394,6 +395,7 @@ int nvt_diagnose(const struct nvt_input *input, const char *by, struct nvt_findi
     if (!status) {
         nvt_findings_sort(findings, 0);
         put_causes_first(findings);
+        nvt_findings_in_hip(findings, input);
     }
     return status;
 }
