@@ -37,7 +37,7 @@ static int put_finding(const struct nvt_finding *finding, struct nvt_document *d
         failed = nvt_buffer_printf(&text, "\nShow: %s", (const char *)command.data);
     failed =
         failed ||
-        nvt_buffer_printf(&text, "\nHow sure: %s", nvt_confidence_meaning(finding->confidence)) ||
+        nvt_buffer_printf(&text, "\nConfidence: %s", nvt_confidence_meaning(finding->confidence)) ||
         nvt_buffer_append(&text, "", 1);
     if (!failed)
         nvt_document_finding(document, finding->cause, cost, (const char *)text.data,
