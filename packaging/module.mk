@@ -146,7 +146,7 @@ format-check: ## the layout that .clang-format gives, and files of 600 lines at 
 	$(Q)awk 'FNR == 601 { print FILENAME ": more than 600 lines"; long = 1 } END { exit long }' $(filter-out tests/%,$(ANY_SRC))
 
 shellcheck:
-	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-release packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/bench/read tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
+	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-release packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/before tests/bench/disturbance tests/bench/read tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
 
 # Scripts of pages, without a build step.
 scriptcheck: ## the syntax of scripts in pages, by Node.js

@@ -108,6 +108,9 @@ bench-lives: all $(BUILD)/bench/lives ## what recording costs programs of 10,000
 	$(Q)echo "$$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $$(nproc) cores, $$(date -u +%Y-%m-%dT%H:%MZ), load $$(cut -d' ' -f1 /proc/loadavg), host"
 	$(Q)$(BUILD)/bench/lives $(BUILD)/nvtally $(or $(ROUNDS),7) $(or $(PERCENT),100)
 
+bench-before: all $(BUILD)/bench/pair ## the cost of a pair, interleaved with that of another tree (BEFORE=its build folder, ROUNDS=)
+	$(Q)BUILD=$(BUILD) tests/bench/before $(BEFORE) $(ROUNDS)
+
 bench-samples: all ## the speed of reading samples of what threads run from an export of nsys's, beside SQL's
 	$(Q)BUILD=$(BUILD) tests/bench/samples
 
@@ -142,4 +145,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-read bench-ranks bench-view bench-sql bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
+.PHONY: bench bench-before bench-lives bench-read bench-ranks bench-view bench-sql bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
