@@ -3,6 +3,7 @@
  */
 #include "exports/export.h"
 #include "exports/frames.h"
+#include "exports/merged.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,9 +37,11 @@ static const struct nvt_exporter *const exporters[] = {
 
 static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n"
+    "       nvtally export FILE|DIRECTORY… --to nvt|sqlite|chrome|perfetto -o OUT\n"
     "       nvtally export FILE|DIRECTORY… --to arrow|parquet -o FOLDER\n\n"
     "Converts a trace (.nvt, nsys's .sqlite, PyTorch's .json and .pickle,\n"
-    "Perfetto's .pftrace) for other tools.\n\n"
+    "Perfetto's .pftrace) for other tools; several, of the ranks of a job, into one\n"
+    "trace on one time axis.\n\n"
     "      --to FORMAT      nvt: nvtally's own format, small and fast to read; also\n"
     "                       to keep a part of a trace\n"
     "                       sqlite: the schema of nsys's own export\n"
@@ -68,9 +71,11 @@ static const char usage_text[] =
 
 struct request {
     const struct nvt_exporter *exporter;
-    const char *frames;  /* a form of tables, and no exporter (frames.h); NULL */
-    char *const *inputs; /* then */
-    const char *input, *output;
+    const char *frames; /* a form of tables, and no exporter (frames.h); NULL */
+    char *const *inputs;
+    const char *input, *output;   /* the first input */
+    int is_merged;                /* it is one of several, or a directory of them */
+    const struct nvt_input *read; /* then: those */
     int overwrites;
     struct nvt_window window;
 };
@@ -89,9 +94,8 @@ static int choose(struct request *request, const char *name, struct nvt_error *e
 }
 
 /* Traces for frames, and where to. */
-static int take_frames(struct request *request, char *const *inputs, struct nvt_error *err)
+static int take_frames(const struct request *request, char *const *inputs, struct nvt_error *err)
 {
-    request->inputs = inputs;
     if (!*inputs)
         return nvt_fail(err, "export: no trace or directory was given");
     if (!request->output || !strcmp(request->output, "-"))
@@ -99,6 +103,31 @@ static int take_frames(struct request *request, char *const *inputs, struct nvt_
     if (nvt_window_is_set(&request->window))
         return nvt_fail(err, "export: --to %s takes whole traces: cut one with --to nvt before",
                         request->frames);
+    return 0;
+}
+
+/* A trace, or several for one. */
+static int take_inputs(struct request *request, int count, struct nvt_error *err)
+{
+    struct stat status;
+    if (!count)
+        return nvt_fail(err, "export: give one trace, or those of a job's ranks");
+    if (!request->exporter)
+        return nvt_fail(err, "export: give a format with --to: " NAMES);
+    request->input = request->inputs[0];
+    request->is_merged = count > 1 || (!stat(request->input, &status) && S_ISDIR(status.st_mode));
+    if (request->is_merged && !request->exporter->is_trace)
+        return nvt_fail_at(
+            err, request->input, -1,
+            "a directory, or one of several: --to %s takes one trace (merge those of "
+            "ranks with --to nvt before)",
+            request->exporter->name);
+    if (request->is_merged && !request->output && request->exporter->ending)
+        return nvt_fail(err, "export: several traces have no name of their own: give one with -o");
+    if (request->exporter->write_file)
+        return nvt_check_not_stdout(request->output, "an export to nvt or sqlite", "file", err);
+    if (request->output && !strcmp(request->output, "-"))
+        request->output = NULL;
     return 0;
 }
 
@@ -132,18 +161,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         }
     if (status)
         return status;
-    if (request->frames)
-        return take_frames(request, argv + optind, err);
-    if (argc - optind != 1)
-        return nvt_fail(err, "export: give one trace, not %d", argc - optind);
-    if (!request->exporter)
-        return nvt_fail(err, "export: give a format with --to: " NAMES);
-    request->input = argv[optind];
-    if (request->exporter->write_file)
-        return nvt_check_not_stdout(request->output, "an export to nvt or sqlite", "file", err);
-    if (request->output && !strcmp(request->output, "-"))
-        request->output = NULL;
-    return 0;
+    request->inputs = argv + optind;
+    return request->frames ? take_frames(request, request->inputs, err)
+                           : take_inputs(request, argc - optind, err);
 }
 
 /* The input's name with another ending, malloc'ed. */
@@ -157,6 +177,16 @@ static char *made_up_name(const char *input, const char *ending)
     if (name)
         snprintf(name, room, "%.*s%s", (int)length, input, ending);
     return name;
+}
+
+/* Whether a file would go over one that is read. 0, or -1 with err. */
+static int check_output(const struct request *request, const char *output, struct nvt_error *err)
+{
+    const size_t count = request->read ? request->read->trace_count : 0;
+    for (size_t i = 0; i < count; i++)
+        if (nvt_check_output(output, request->read->traces[i].trace->path, err))
+            return -1;
+    return request->read ? 0 : nvt_check_output(output, request->input, err);
 }
 
 /* Write to a stream, which is closed if it is a file's. 0, or -1 with err. */
@@ -230,7 +260,7 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
     if (!replacement)
         return -1;
     if (strcmp(replacement, path) != 0 &&
-        (is_being_written(path, err) || nvt_check_output(replacement, request->input, err))) {
+        (is_being_written(path, err) || check_output(request, replacement, err))) {
         free(replacement);
         return -1;
     }
@@ -258,7 +288,7 @@ static int replace(const struct request *request, const char *path, const struct
     char *partial;
     if (asprintf(&partial, "%s.partial", path) < 0)
         return nvt_fail_at(err, path, -1, "out of memory");
-    if (is_being_written(path, err) || nvt_check_output(partial, request->input, err)) {
+    if (is_being_written(path, err) || check_output(request, partial, err)) {
         free(partial);
         return -1;
     }
@@ -277,45 +307,90 @@ static int write_file(const struct request *request, const char *path,
     return replace(request, path, trace, err);
 }
 
-static int export_trace(const struct request *request, struct nvt_error *err)
+/* What it is written to where that is not named, malloc'ed. NULL: with err, or where it is a stream. */
+static char *name_output(const struct request *request, struct nvt_error *err)
 {
-    char *made_up = NULL;
-    const char *path = request->output;
     struct stat existing;
-    int status = -1;
-    struct nvt_trace *trace = nvt_trace_read(request->input, err);
-    if (!trace)
-        return -1;
-    if (nvt_input_cut(&request->window, trace, err)) {
-        nvt_trace_free(trace);
-        return -1;
+    if (request->output || !request->exporter->ending)
+        return NULL;
+    if (!strcmp(request->input, "-")) {
+        nvt_error_set(err, "an export of standard input has no name of its own: give one with -o");
+        return NULL;
     }
-    if (trace->warning)
-        nvt_message(stderr, "warning: %s: %s", trace->path, trace->warning);
-    for (const char *note = trace->notes; note && *note; note += strcspn(note, "\n") + 1)
-        fprintf(stderr, "nvtally: note: %s: %.*s\n", trace->path, (int)strcspn(note, "\n"), note);
-    if (!path && request->exporter->ending && !strcmp(request->input, "-"))
-        nvt_fail(err, "an export of standard input has no name of its own: give one with -o");
-    else if (!path && request->exporter == &nvt_exporter_nvt && nvt_window_is_set(&request->window))
-        nvt_fail(err, "a part of a trace has no name of its own: give one with -o");
-    else if (!path && request->exporter->ending) {
-        path = made_up = made_up_name(request->input, request->exporter->ending);
-        if (!made_up)
-            nvt_fail(err, "out of memory");
-        else if (!stat(made_up, &existing))
-            nvt_fail_at(err, made_up, -1, "already exists; name it with -o to replace it");
-        else
-            status = 0;
-    } else {
-        status = path ? nvt_check_output(path, request->input, err) : 0;
+    if (request->exporter == &nvt_exporter_nvt && nvt_window_is_set(&request->window)) {
+        nvt_error_set(err, "a part of a trace has no name of its own: give one with -o");
+        return NULL;
     }
+    char *name = made_up_name(request->input, request->exporter->ending);
+    if (!name)
+        nvt_error_set(err, "out of memory");
+    else if (!stat(name, &existing)) {
+        nvt_error_set_at(err, name, -1, "already exists; name it with -o to replace it");
+        free(name);
+        name = NULL;
+    }
+    return name;
+}
+
+static int write_trace(const struct request *request, const struct nvt_trace *trace,
+                       struct nvt_error *err)
+{
+    char *made_up = name_output(request, err);
+    const char *path = request->output ? request->output : made_up;
+    int status = !path && request->exporter->ending ? -1 : 0;
+    if (!status && request->output)
+        status = check_output(request, path, err);
     if (!status)
         status = path && request->exporter->write_file ? write_file(request, path, trace, err)
                                                        : write_stream(request, trace, err);
     if (!status && made_up)
         nvt_message(stderr, "wrote %s", made_up);
     free(made_up);
+    return status;
+}
+
+static int export_trace(const struct request *request, struct nvt_error *err)
+{
+    struct nvt_trace *trace = nvt_trace_read(request->input, err);
+    if (!trace)
+        return -1;
+    int status = nvt_input_cut(&request->window, trace, err);
+    if (!status && trace->warning)
+        nvt_message(stderr, "warning: %s: %s", trace->path, trace->warning);
+    for (const char *note = status ? NULL : trace->notes; note && *note;
+         note += strcspn(note, "\n") + 1)
+        fprintf(stderr, "nvtally: note: %s: %.*s\n", trace->path, (int)strcspn(note, "\n"), note);
+    if (!status)
+        status = write_trace(request, trace, err);
     nvt_trace_free(trace);
+    return status;
+}
+
+/* The traces of a job as one. */
+static int export_merged(struct request *request, struct nvt_error *err)
+{
+    struct nvt_input input = {.window = &request->window, .leaves_out = 1};
+    struct nvt_trace *trace = NULL;
+    size_t count = 0;
+    while (request->inputs[count])
+        count++;
+    int status = nvt_input_add_all(&input, request->inputs, count, err);
+    if (!status)
+        status = nvt_input_traces(&input, err);
+    if (!status && !input.trace_count)
+        status = nvt_fail_at(err, request->input, -1, "has no trace to export");
+    request->read = &input;
+    if (!status && request->output)
+        status = check_output(request, request->output, err);
+    if (!status && !(trace = nvt_merged(&input, err)))
+        status = -1;
+    if (!status)
+        nvt_command_notes(&input);
+    if (!status)
+        status = write_trace(request, trace, err);
+    nvt_trace_free(trace);
+    nvt_input_free(&input);
+    request->read = NULL;
     return status;
 }
 
@@ -332,7 +407,8 @@ int nvt_cmd_export(int argc, char **argv)
     if (!status)
         status = request.frames
                      ? nvt_frames_write(request.inputs, request.frames, request.output, &err)
-                     : export_trace(&request, &err);
+                 : request.is_merged ? export_merged(&request, &err)
+                                     : export_trace(&request, &err);
     if (!status)
         return 0;
     nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));

@@ -81,7 +81,7 @@ static void the_command_says_what_it_cannot_do(void **state)
         {(const char *const[]){"nvtally", "export", path, NULL}, "--to"},
         {(const char *const[]){"nvtally", "export", path, "--to", "pdf", NULL}, "no format 'pdf'"},
         {(const char *const[]){"nvtally", "export", path, path, "--to", "csv", NULL},
-         "give one trace"},
+         "--to csv takes one trace"},
         {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", path, NULL},
          "is an input: give another name"},
         {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/nonexistent/x",

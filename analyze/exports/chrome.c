@@ -99,7 +99,7 @@ static void put_chrome_name(struct writer *writer, const char *what, int64_t pid
 {
     begin_chrome(writer, 'M', pid, tid, writer->trace->first_ns);
     put(writer, ",\"name\":\"%s\",\"args\":{", what);
-    put_quoted(writer, "\"name\":", name);
+    put_quoted(writer, strcmp(what, "process_labels") ? "\"name\":" : "\"labels\":", name);
     put(writer, "}");
     end(writer);
 }
@@ -107,10 +107,15 @@ static void put_chrome_name(struct writer *writer, const char *what, int64_t pid
 static void put_owners(struct writer *writer)
 {
     const struct nvt_trace *trace = writer->trace;
-    for (uint32_t i = 0; i < trace->processes.count; i++)
+    char label[32];
+    for (uint32_t i = 0; i < trace->processes.count; i++) {
+        const int64_t pid = trace->processes.pid[i];
         if (trace->processes.name[i])
-            put_chrome_name(writer, "process_name", trace->processes.pid[i], 0,
+            put_chrome_name(writer, "process_name", pid, 0,
                             nvt_name(trace, trace->processes.name[i]));
+        if (nvt_chrome_label(trace, i, label, sizeof(label)))
+            put_chrome_name(writer, "process_labels", pid, 0, label);
+    }
     for (uint32_t i = 0; i < trace->threads.count; i++)
         if (trace->threads.name[i])
             put_chrome_name(writer, "thread_name", pid_of(writer, trace->threads.process[i]),
@@ -128,11 +133,9 @@ static int64_t device_pid(struct writer *writer, uint32_t process, uint32_t devi
     if (*at != NVT_MAP_NONE)
         return DEVICE_PID + *at;
     char name[256];
-    const char *model = nvt_device_name(writer->trace, process, device);
     int64_t pid = DEVICE_PID + (*at = writer->device_count++);
-    snprintf(name, sizeof(name), "GPU %" PRIu32 "%s%.150s (of process %" PRId64 ")", device,
-             *model ? ": " : "", model, pid_of(writer, process));
-    put_chrome_name(writer, "process_name", pid, 0, name);
+    put_chrome_name(writer, "process_name", pid, 0,
+                    nvt_chrome_device(writer->trace, process, device, name, sizeof(name)));
     return pid;
 }
 

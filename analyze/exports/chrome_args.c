@@ -2,10 +2,12 @@
 #include "chrome_args.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../../lib/json.h"
 #include "../model/call_stacks.h"
+#include "../device/devices.h"
 #include "../model/cuda_names.h"
 #include "export.h"
 
@@ -87,6 +89,28 @@ uint32_t nvt_chrome_rank(const struct nvt_trace *trace)
         rank = own != NVT_NONE ? own : rank;
     }
     return rank;
+}
+
+int nvt_chrome_label(const struct nvt_trace *trace, uint32_t process, char *out, size_t size)
+{
+    *out = 0;
+    if (process == NVT_NONE || trace->processes.rank[process] == NVT_NONE ||
+        nvt_chrome_rank(trace) != NVT_NONE)
+        return 0;
+    snprintf(out, size, "rank %" PRIu32, trace->processes.rank[process]);
+    return 1;
+}
+
+const char *nvt_chrome_device(const struct nvt_trace *trace, uint32_t process, uint32_t device,
+                              char *out, size_t size)
+{
+    const char *model = nvt_device_name(trace, process, device);
+    char label[32];
+    const int is_labelled = nvt_chrome_label(trace, process, label, sizeof(label));
+    snprintf(out, size, "GPU %" PRIu32 "%s%.150s (of %s%sprocess %" PRId64 ")", device,
+             *model ? ": " : "", model, label, is_labelled ? ", " : "",
+             process == NVT_NONE ? 0 : trace->processes.pid[process]);
+    return out;
 }
 
 /* ,"stack":["usleep","wait","main"]; nothing where there is none. */

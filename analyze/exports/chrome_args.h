@@ -23,6 +23,13 @@ const char *nvt_chrome_way(uint8_t copy_kind);
 /* The rank that all of it is of; NVT_NONE: there are several, or none is known. */
 uint32_t nvt_chrome_rank(const struct nvt_trace *trace);
 
+/* "rank 3", where processes have to say which they are of, in out; 0: it is none of these. */
+int nvt_chrome_label(const struct nvt_trace *trace, uint32_t process, char *out, size_t size);
+
+/* "GPU 0: NVIDIA H100 (of process 17)", "(of rank 3, process 17)", in out, which is returned. */
+const char *nvt_chrome_device(const struct nvt_trace *trace, uint32_t process, uint32_t device,
+                              char *out, size_t size);
+
 /* Append category, name and arguments of a call of CUDA or of a library; who called ("stack", the innermost function first), where
  * that is known. */
 int nvt_chrome_call(struct nvt_buffer *text, const struct nvt_trace *trace, uint32_t call);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../lib/grow.h"
-#include "../device/devices.h"
+#include "chrome_args.h"
 
 /* Devices are processes of the file, with numbers above those of real ones (2^22 on Linux). */
 #define DEVICE_PID (INT64_C(1) << 30)
@@ -36,11 +36,13 @@ static uint32_t new_track(struct nvt_pf *pf, uint32_t parent_and_1, uint32_t thr
     return pf->track_count++;
 }
 
-static void put_process(struct nvt_pf *pf, int64_t pid, const char *name)
+static void put_process(struct nvt_pf *pf, int64_t pid, const char *name, const char *label)
 {
     nvt_proto_number(&pf->inner, 1, (uint64_t)pid);
     if (*name)
         nvt_proto_text(&pf->inner, 6, nvt_pf_clean(pf, name));
+    if (*label)
+        nvt_proto_text(&pf->inner, 8, label);
     nvt_proto_message(&pf->event, 3, &pf->inner);
     put_descriptor(pf);
 }
@@ -58,10 +60,12 @@ static void put_thread(struct nvt_pf *pf, int64_t pid, int64_t tid, const char *
 void nvt_pf_describe_owners(struct nvt_pf *pf)
 {
     const struct nvt_trace *trace = pf->trace;
+    char label[32];
     for (uint32_t i = 0; i < trace->processes.count; i++) {
         const char *name = nvt_name(trace, trace->processes.name[i]);
         new_track(pf, 0, NVT_NONE, name);
-        put_process(pf, trace->processes.pid[i], name);
+        nvt_chrome_label(trace, i, label, sizeof(label));
+        put_process(pf, trace->processes.pid[i], name, label);
     }
     for (uint32_t i = 0; i < trace->threads.count; i++) {
         const uint32_t process = trace->threads.process[i];
@@ -98,12 +102,9 @@ static uint32_t device_track(struct nvt_pf *pf, uint32_t process, uint32_t devic
     if (!at)
         return 0;
     if (is_new) {
-        const char *model = nvt_device_name(pf->trace, process, device);
-        const int64_t owner = process == NVT_NONE ? 0 : pf->trace->processes.pid[process];
-        snprintf(name, sizeof(name), "GPU %" PRIu32 "%s%.150s (of process %" PRId64 ")", device,
-                 *model ? ": " : "", model, owner);
+        nvt_chrome_device(pf->trace, process, device, name, sizeof(name));
         *at = new_track(pf, 0, NVT_NONE, name);
-        put_process(pf, DEVICE_PID + *at, name);
+        put_process(pf, DEVICE_PID + *at, name, "");
     }
     *pid = DEVICE_PID + *at;
     return *at;

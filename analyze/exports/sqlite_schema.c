@@ -72,7 +72,7 @@ static const char tables[] =
     "CREATE TABLE CUPTI_ACTIVITY_KIND_OVERHEAD (start INTEGER NOT NULL, end INTEGER NOT NULL,"
     " eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER,"
     " overheadType INTEGER NOT NULL);"
-    "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);"
+    "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT, nvtallyRank INTEGER);"
     "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);"
     "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT,"
     " busLocation TEXT, isDiscrete INTEGER, l2CacheSize INTEGER, totalMemory INTEGER,"

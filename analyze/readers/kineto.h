@@ -58,7 +58,7 @@ struct nvt_kineto_event {
     int has_tid;
     int64_t time, duration; /* ns */
     uint32_t name, category, id;
-    uint32_t label;                   /* args.name: of a process or thread */
+    uint32_t label;                   /* args.name, or args.labels: of a process or thread */
     uint32_t collective, type, group; /* of a kernel that communicates, */
     uint32_t members, purpose;        /* and of its group, as the file has them */
     uint32_t file;                    /* of an OS call, in our export, */
@@ -76,7 +76,8 @@ struct nvt_kineto_event {
  * model. */
 struct nvt_kineto_owner {
     uint32_t row, name;
-    uint32_t open;  /* the row of its innermost open range */
+    uint32_t rank_and_1; /* of a process, as its label says; 0 unknown */
+    uint32_t open;       /* the row of its innermost open range */
     uint32_t ended; /* name of an end that came before its beginning, at the same time; 0: none */
     int64_t ended_at;
     uint8_t lane; /* what a thread's events are (kineto_dialects.c), and of which */

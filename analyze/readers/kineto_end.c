@@ -154,7 +154,8 @@ static int set_facts(struct nvt_kineto *reader)
         nvt_trace_set_meta(trace, "device", nvt_name(trace, trace->devices.name[0])))
         return -1;
     for (uint32_t i = 0; i < trace->processes.count; i++)
-        trace->processes.rank[i] = reader->rank;
+        if (trace->processes.rank[i] == NVT_NONE)
+            trace->processes.rank[i] = reader->rank;
     return 0;
 }
 

@@ -136,7 +136,7 @@ uint32_t nvt_kineto_process(struct nvt_kineto *reader)
         const struct nvt_process process = {.pid = reader->event.pid < 0 ? -1 : reader->event.pid,
                                             .parent_pid = -1,
                                             .name = owner_name(owner, reader->event.pid),
-                                            .rank = NVT_NONE};
+                                            .rank = owner->rank_and_1 - 1};
         owner->row = nvt_process_add(reader->trace, &process);
     }
     return owner ? owner->row : NVT_NONE;
@@ -164,11 +164,29 @@ static void seen(struct nvt_kineto *reader, uint32_t thread, int64_t time)
         threads->last_ns[thread] = time;
 }
 
+/* Our exports of several ranks label their processes: "rank 3". */
+static int add_label(struct nvt_kineto *reader)
+{
+    const char *label = nvt_name(reader->trace, reader->event.label);
+    struct nvt_kineto_owner *owner = process_owner(reader);
+    if (!owner)
+        return nvt_kineto_no_memory(reader);
+    const size_t digits = strncmp(label, "rank ", 5) ? 0 : strspn(label + 5, "0123456789");
+    if (!digits || digits > 8 || label[5 + digits])
+        return 0;
+    owner->rank_and_1 = (uint32_t)strtoul(label + 5, NULL, 10) + 1;
+    if (owner->row != NVT_NONE)
+        reader->trace->processes.rank[owner->row] = owner->rank_and_1 - 1;
+    return 0;
+}
+
 /* Metadata: names come before, after or without what they name. */
 static int add_name(struct nvt_kineto *reader)
 {
     const char *what = nvt_name(reader->trace, reader->event.name);
     int of_process = !strcmp(what, "process_name");
+    if (!strcmp(what, "process_labels"))
+        return add_label(reader);
     if (!of_process && strcmp(what, "thread_name"))
         return 0;
     struct nvt_kineto_owner *owner = of_process ? process_owner(reader) : thread_owner(reader);

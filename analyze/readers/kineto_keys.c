@@ -13,6 +13,7 @@ static const struct {
     {"ph", KEY_PHASE},
     {"cat", KEY_CATEGORY},
     {"name", KEY_NAME},
+    {"labels", KEY_LABELS},
     {"pid", KEY_PID},
     {"tid", KEY_TID},
     {"ts", KEY_TIME},

@@ -17,6 +17,7 @@ enum nvt_kineto_key {
     KEY_PHASE,
     KEY_CATEGORY,
     KEY_NAME,
+    KEY_LABELS,
     KEY_PID,
     KEY_TID,
     KEY_TIME,

@@ -114,14 +114,14 @@ static int args_value(struct nvt_kineto_parser *parser, enum nvt_json_type type,
         event->members = nvt_kineto_members(parser->strings, text, size);
         return event->members == NVT_NO_STRING ? nvt_kineto_parser_no_memory(parser) : 0;
     }
-    uint32_t *kept = parser->key == KEY_NAME         ? &event->label
-                     : parser->key == KEY_COLLECTIVE ? &event->collective
-                     : parser->key == KEY_TYPE       ? &event->type
-                     : parser->key == KEY_GROUP      ? &event->group
-                     : parser->key == KEY_PURPOSE    ? &event->purpose
-                     : parser->key == KEY_FILE       ? &event->file
-                     : parser->key == KEY_CALLER     ? &event->caller
-                                                     : NULL;
+    uint32_t *kept = parser->key == KEY_NAME || parser->key == KEY_LABELS ? &event->label
+                     : parser->key == KEY_COLLECTIVE                      ? &event->collective
+                     : parser->key == KEY_TYPE                            ? &event->type
+                     : parser->key == KEY_GROUP                           ? &event->group
+                     : parser->key == KEY_PURPOSE                         ? &event->purpose
+                     : parser->key == KEY_FILE                            ? &event->file
+                     : parser->key == KEY_CALLER                          ? &event->caller
+                                                                          : NULL;
     if (kept) {
         *kept = intern(parser, type, text, size);
         return *kept == NVT_NO_STRING ? nvt_kineto_parser_no_memory(parser) : 0;

@@ -22,7 +22,7 @@ static int recognizes(const uint8_t *head, size_t size)
  * the record, the row id. */
 #define ROW_BYTES 4
 
-enum { ID, VALUE, PRIORITY };
+enum { ID, VALUE, PRIORITY, OWN_RANK = PRIORITY };
 
 static int string(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
@@ -39,6 +39,8 @@ static int process_name(struct nvt_nsys *reader, struct nvt_nsys_table *table)
         return 0;
     uint32_t name = nvt_nsys_text(reader, table, VALUE);
     reader->trace->processes.name[process] = name;
+    if (!nvt_nsys_is_null(table, OWN_RANK))
+        reader->trace->processes.rank[process] = nvt_nsys_u32(table, OWN_RANK, NVT_NONE);
     return name == NVT_NO_STRING ? -1 : 0;
 }
 
@@ -61,7 +63,7 @@ static const struct nvt_nsys_spec strings = {"StringIds", NULL, 2, {"id", "value
 /* nsys lists every process and thread of the machine. These are read last, and name those that did
  * something. */
 static const struct nvt_nsys_spec names[] = {
-    {"PROCESSES", NULL, 2, {"globalPid", "name"}, process_name},
+    {"PROCESSES", NULL, 2, {"globalPid", "name", "nvtallyRank"}, process_name},
     {"ThreadNames", NULL, 2, {"globalTid", "nameId", "priority"}, thread_name},
 };
 

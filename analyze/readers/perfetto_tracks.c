@@ -54,7 +54,7 @@ int nvt_perfetto_call(struct nvt_perfetto *reader, const char *what, int64_t pid
 /* What ProcessDescriptor and ThreadDescriptor say. */
 struct owner {
     int64_t pid, tid;
-    uint32_t name, command;
+    uint32_t name, command, label;
 };
 
 static int read_owner(struct nvt_perfetto *reader, struct nvt_wire wire, int is_thread,
@@ -69,11 +69,15 @@ static int read_owner(struct nvt_perfetto *reader, struct nvt_wire wire, int is_
             owner->tid = nvt_perfetto_id(nvt_wire_int(&field));
         else if (field.number == (is_thread ? 5U : 6U))
             owner->name = nvt_perfetto_text(reader, &field);
+        else if (!is_thread && field.number == 8)
+            owner->label = nvt_perfetto_text(reader, &field);
         else if (!is_thread && field.number == 2 && !owner->command)
             owner->command = nvt_perfetto_text(reader, &field);
     }
     owner->name = owner->name ? owner->name : owner->command;
-    return owner->name == NVT_NO_STRING ? nvt_kineto_no_memory(&reader->kineto) : 0;
+    return owner->name == NVT_NO_STRING || owner->label == NVT_NO_STRING
+               ? nvt_kineto_no_memory(&reader->kineto)
+               : 0;
 }
 
 static void read_counter(struct nvt_perfetto *reader, struct nvt_wire wire,
@@ -114,7 +118,7 @@ static int read_kind(struct nvt_perfetto *reader, const struct nvt_wire_field *f
     track->pid = owner.pid;
     track->tid = is_thread ? owner.tid : track->tid;
     track->name = owner.name ? owner.name : track->name;
-    return 0;
+    return is_thread ? 0 : nvt_perfetto_call(reader, "process_labels", owner.pid, 0, owner.label);
 }
 
 int nvt_perfetto_describe(struct nvt_perfetto *reader, struct nvt_wire descriptor)
