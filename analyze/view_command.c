@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ struct request {
     char *const *given;
     struct nvt_window window;
     const char *iteration;
+    atomic_int is_whole; /* all has been read */
 };
 
 static int set_port(struct request *request, const char *text, struct nvt_error *err)
@@ -121,7 +123,8 @@ static void wait_for_end(const sigset_t *ends)
 }
 
 /* Read what was given, up to a "vs", into the first of `inputs`, what follows it into the second. How many, or -1 with err. */
-static int read_sides(void *context, struct nvt_input inputs[NVT_VIEW_SIDES], struct nvt_error *err)
+static int read_sides(void *context, int64_t beginning, struct nvt_input inputs[NVT_VIEW_SIDES],
+                      struct nvt_error *err)
 {
     const struct request *request = context;
     char *const *from = request->given;
@@ -133,8 +136,10 @@ static int read_sides(void *context, struct nvt_input inputs[NVT_VIEW_SIDES], st
             return nvt_fail(err, "view needs a trace on each side of 'vs': nvtally view A vs B");
         if (side == NVT_VIEW_SIDES)
             return nvt_fail(err, "view: more than %d sides", NVT_VIEW_SIDES);
-        inputs[side] = (struct nvt_input){
-            .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+        inputs[side] = (struct nvt_input){.plain_names = 1,
+                                          .window = &request->window,
+                                          .iteration = request->iteration,
+                                          .beginning = beginning};
         if (nvt_input_add_all(&inputs[side], from, count, err) ||
             nvt_input_rows(&inputs[side], err) || nvt_input_traces(&inputs[side], err))
             return -1;
@@ -144,10 +149,24 @@ static int read_sides(void *context, struct nvt_input inputs[NVT_VIEW_SIDES], st
     }
 }
 
+/* What is known of the files, once. */
+static void show_notes(void *context, const struct nvt_edition *edition,
+                       const struct nvt_error *err)
+{
+    struct request *request = context;
+    if (!edition)
+        nvt_command_fail(err);
+    for (size_t i = 0; edition && i < NVT_VIEW_SIDES; i++)
+        nvt_command_notes(&edition->inputs[i]);
+    atomic_store(&request->is_whole, 1);
+}
+
 static int serve(struct request *request, struct nvt_error *err)
 {
+    const struct nvt_edition_source source = {
+        .read = read_sides, .is_whole = show_notes, .context = request};
     struct nvt_view_server *server = NULL;
-    struct nvt_editions *editions = nvt_editions_read(read_sides, request, err);
+    struct nvt_editions *editions = nvt_editions_read(&source, err);
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
@@ -158,10 +177,6 @@ static int serve(struct request *request, struct nvt_error *err)
     if (editions)
         server = nvt_view_serve(editions, (uint16_t)request->port, err);
     if (server) {
-        struct nvt_edition *first = nvt_edition_take(editions);
-        for (size_t i = 0; i < NVT_VIEW_SIDES; i++)
-            nvt_command_notes(&first->inputs[i]);
-        nvt_edition_release(editions, first);
         printf("%s\n", nvt_view_address(server));
         (void)fflush(stdout);
         if (isatty(STDERR_FILENO))
@@ -172,6 +187,8 @@ static int serve(struct request *request, struct nvt_error *err)
         if (way)
             unlink(way);
         free(way);
+        if (!atomic_load(&request->is_whole)) /* what is still read is not waited for */
+            _exit(0);
         nvt_view_stop(server);
     }
     nvt_editions_free(editions);

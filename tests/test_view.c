@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@
 #include <cmocka.h>
 
 #include "../analyze/device/kernel_class.h"
+#include "../analyze/readers/reader.h"
 #include "../analyze/view/server.h"
 #include "../lib/count_of.h"
 #include "cli.h"
@@ -649,6 +651,80 @@ static void test_growing(void **state)
     free(bytes);
 }
 
+/* A recording of which the first bytes stand for the beginning of a large one. */
+#define LARGE       "large.nvt"
+#define LARGE_BEGIN 4000
+
+struct large {
+    atomic_int whole, failed;
+};
+
+static int read_large(void *context, int64_t beginning, struct nvt_input inputs[NVT_VIEW_SIDES],
+                      struct nvt_error *err)
+{
+    const char *path = cli_in(cli_folder, LARGE);
+    char *const paths[] = {(char *)(intptr_t)path};
+    (void)context;
+    inputs[0].beginning = beginning ? LARGE_BEGIN : 0;
+    return nvt_input_add_all(&inputs[0], paths, 1, err) || nvt_input_traces(&inputs[0], err) ? -1
+                                                                                             : 1;
+}
+
+static void large_is_whole(void *context, const struct nvt_edition *edition,
+                           const struct nvt_error *err)
+{
+    struct large *large = context;
+    (void)err;
+    if (!edition || edition->is_beginning)
+        atomic_store(&large->failed, 1);
+    atomic_fetch_add(&large->whole, 1);
+}
+
+static uint32_t ranges_of(const char *path, int64_t beginning)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace =
+        beginning ? nvt_trace_read_beginning(path, beginning, &err) : nvt_trace_read(path, &err);
+    const uint32_t count = trace ? trace->ranges.count : 0;
+    nvt_trace_free(trace);
+    return count;
+}
+
+/* The beginning of a large file is there first, then the whole; what is shorter is read as a whole at once. */
+static void test_beginning(void **state)
+{
+    (void)state;
+    const char *path = cli_in(cli_folder, LARGE);
+    const char *const argv[] = {cli_built("nvtally"), "record", "-o", path, "--",
+                                cli_client("life"),   "many",   NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct large large = {0};
+    const struct nvt_edition_source source = {read_large, large_is_whole, &large};
+    struct nvt_error err = NVT_ERROR_INIT;
+    const uint32_t some = ranges_of(path, LARGE_BEGIN), all = ranges_of(path, 0);
+    assert_true(some > 100 && some < all);
+    assert_int_equal(ranges_of(path, 100 << 20), 0);
+    assert_int_equal(ranges_of(TRAIN, 1000), 0); /* of a format that cannot be begun with */
+    assert_int_equal(ranges_of("tests", 1), 0);
+    struct nvt_editions *editions = nvt_editions_read(&source, &err);
+    assert_non_null(editions);
+    uint32_t last = 0;
+    for (int i = 0; i < 600 && last != all; i++) {
+        struct nvt_edition *edition = nvt_edition_take(editions);
+        last = edition->viewer->traces[0]->trace->ranges.count;
+        assert_int_equal(last, edition->number == 1 ? some : all);
+        assert_int_equal(edition->is_beginning, edition->number == 1);
+        nvt_edition_release(editions, edition);
+        usleep(100000);
+    }
+    assert_int_equal(last, all);
+    nvt_editions_free(editions);
+    assert_int_equal(atomic_load(&large.whole), 1);
+    assert_false(atomic_load(&large.failed));
+}
+
 /* Ctrl-C ends it while it still reads, here from a pipe in which nothing comes. */
 static void test_ends_while_it_reads(void **state)
 {
@@ -727,6 +803,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_broken_clients),
         cmocka_unit_test(test_window_as_stats),
+        cmocka_unit_test_setup_teardown(test_beginning, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(test_growing, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(test_ends_while_it_reads, cli_folder_set_up,
                                         cli_folder_tear_down),

@@ -79,6 +79,7 @@ struct nvt_input {
     const char *iteration; /* which ranges are iterations (nvt_iterations_set); NULL: as usual */
     const struct nvt_input_digester *
         digester; /* traces keep their digest, and no events (nvt_trace_release_events); NULL: all */
+    int64_t beginning; /* bytes of each file that are read (nvt_trace_read_beginning); 0: all */
     int leaves_out; /* of several files those that cannot be read are left out, which a note says */
 
     struct nvt_launch_cache *launches; /* what several reports need; NULL: not kept */

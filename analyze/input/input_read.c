@@ -120,6 +120,8 @@ static int read_one(const struct nvt_input *input, struct nvt_reading *reading)
     struct nvt_error *err = &reading->err;
     if (input->compensate)
         item->trace = nvt_trace_read_compensated(reading->path, err);
+    else if (input->beginning)
+        item->trace = nvt_trace_read_beginning(reading->path, input->beginning, err);
     else if (input->only_launches)
         item->trace = nvt_trace_read_launches(reading->path, &item->launches, err);
     else

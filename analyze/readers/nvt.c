@@ -419,6 +419,10 @@ static void read_chunks(struct nvt_file_reader *reader, struct nvt_trace_file *f
     int status = 1;
     for (; reader->number < limit; reader->number++) {
         int64_t offset = nvt_trace_file_offset(file);
+        if (reader->most && offset >= reader->most) {
+            status = 0;
+            break;
+        }
         errno = 0;
         status = nvt_trace_file_header(file, &chunk, &damage->err);
         if (status > 0 && is_bulk(&chunk)) {
@@ -453,7 +457,8 @@ static int start_again(struct nvt_file_reader *reader)
     *trace = *fresh;
     *fresh = old;
     nvt_trace_free(fresh);
-    *reader = (struct nvt_file_reader){.trace = trace, .texts = nvt_strings_new()};
+    *reader =
+        (struct nvt_file_reader){.trace = trace, .texts = nvt_strings_new(), .most = reader->most};
     return reader->texts ? 0 : -1;
 }
 
@@ -482,10 +487,11 @@ static uint32_t read_file(struct nvt_file_reader *reader, struct nvt_trace_file 
     return reader->number;
 }
 
-static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+static int read_beginning(const char *path, int64_t most, struct nvt_trace *trace,
+                          struct nvt_error *err)
 {
     struct nvt_file_damage damage = {.err = NVT_ERROR_INIT};
-    struct nvt_file_reader reader = {.trace = trace, .texts = nvt_strings_new()};
+    struct nvt_file_reader reader = {.trace = trace, .texts = nvt_strings_new(), .most = most};
     struct nvt_trace_file *file = nvt_trace_file_open(path, err);
     int status = 0;
     if (!file || !reader.texts) {
@@ -494,7 +500,7 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
         return file ? nvt_fail_at(err, path, -1, "out of memory") : -1;
     }
     uint32_t whole = read_file(&reader, file, &damage);
-    trace->was_stopped |= !reader.ended;
+    trace->was_stopped |= !reader.ended && !most;
     trace->goes_on = !reader.ended && nvt_trace_file_is_written(file);
     nvt_trace_file_close(file);
     const char *message = damage.number == NVT_NONE ? "" : damage.err.message;
@@ -505,6 +511,8 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
                              *message ? ": " : "", message);
     else if (*message)
         warn(trace, &damage.err);
+    else if (most)
+        nvt_trace_note(trace, "only its beginning was read");
     else if (!reader.ended && trace->goes_on)
         nvt_trace_note(trace, "it is still being recorded: what was written until now was read");
     else if (!reader.ended)
@@ -513,6 +521,11 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
         status = nvt_fail_at(err, path, -1, "out of memory");
     free_reader(&reader);
     return status;
+}
+
+static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    return read_beginning(path, 0, trace, err);
 }
 
 /* What is read before events and device rows are. */
@@ -560,4 +573,5 @@ const struct nvt_reader nvt_reader_nvt = {.name = "nvt",
                                           .tells_mpi_peers = 1,
                                           .recognizes = recognizes,
                                           .read = read_trace,
+                                          .read_beginning = read_beginning,
                                           .read_lanes = read_lanes};

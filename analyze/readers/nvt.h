@@ -198,6 +198,7 @@ struct nvt_file_reader {
     struct nvt_file_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
     uint32_t number;           /* of the chunk being read */
+    int64_t most;              /* chunks begin below it: the beginning of a file; 0: all */
     struct nvt_file_strings strings;
     struct nvt_file_process *processes;
     uint32_t process_count;

@@ -134,6 +134,28 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
     return read_trace(path, 1, err);
 }
 
+struct nvt_trace *nvt_trace_read_beginning(const char *path, int64_t most, struct nvt_error *err)
+{
+    enum { TIMES = 4 };
+    struct nvt_spool spool = {.name = path, .path = path};
+    struct stat status;
+    if (stat(path, &status) || !S_ISREG(status.st_mode) || status.st_size / TIMES < most) {
+        nvt_fail_at(err, path, -1, "is not long enough to be begun with");
+        return NULL;
+    }
+    const struct nvt_reader *reader = recognize(path, err);
+    struct nvt_trace *trace = reader && reader->read_beginning ? new_trace(reader, &spool) : NULL;
+    if (!trace) {
+        nvt_fail_at(err, path, -1, "is read as a whole");
+        return NULL;
+    }
+    if (reader->read_beginning(path, most, trace, err) || nvt_trace_finish(trace, err)) {
+        nvt_trace_free(trace);
+        return NULL;
+    }
+    return trace;
+}
+
 /* Read a file by way of lanes: a trace without tables, or NULL. */
 static struct nvt_trace *read_by_lanes(const struct nvt_reader *reader,
                                        const struct nvt_spool *spool, struct nvt_launches *launches)

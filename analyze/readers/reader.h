@@ -34,6 +34,9 @@ struct nvt_reader {
     /* The same of a file that `read` refused: what is not quite of the format is repaired or left out, with a note of how much. NULL:
      * it is refused for good. */
     int (*read_repaired)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
+    /* The same of what begins in so many bytes of the file. NULL: it cannot do that. */
+    int (*read_beginning)(const char *path, int64_t most, struct nvt_trace *trace,
+                          struct nvt_error *err);
     /*
      * The same, but with ranges, calls and operations in lanes and not in the trace; NULL: it
      * cannot do that. 0; other than that, the file is to be read with `read`: there is something in
@@ -61,6 +64,10 @@ int nvt_is_nsys_report(const char *path);
  * it and pipes are copied first (spool.h).
  */
 struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err);
+
+/* The beginning of a file that is several times as long: what stands in its first so many bytes. NULL with err: it is shorter, or
+ * not of a format that allows it. */
+struct nvt_trace *nvt_trace_read_beginning(const char *path, int64_t most, struct nvt_error *err);
 
 /*
  * For who wants to know only what was launched (launches.h) and the names of things. *launches gets

@@ -9,10 +9,12 @@
 #include "../../lib/clock.h"
 
 enum { LOOKS_MS = 500, PAUSE = 9 /* times that reading took */ };
+/* Of .nvt files, half a million events or so. */
+enum { BEGINNING = 2 << 20 };
 
 struct nvt_editions {
-    nvt_edition_read *read; /* NULL: of a given viewer */
-    void *context;
+    struct nvt_edition_source source;
+    int is_watched; /* there is a watcher */
     struct nvt_edition *current;
     pthread_mutex_t lock; /* of `current`, its users and `ends` */
     pthread_cond_t wakes;
@@ -54,7 +56,7 @@ static int has_changed_since(const struct nvt_edition *edition, time_t moment)
 
 /* A new one. NULL with err. */
 static struct nvt_edition *read_edition(const struct nvt_editions *editions, uint64_t number,
-                                        struct nvt_error *err)
+                                        int64_t beginning, struct nvt_error *err)
 {
     struct nvt_edition *edition = calloc(1, sizeof(*edition));
     if (!edition) {
@@ -63,8 +65,10 @@ static struct nvt_edition *read_edition(const struct nvt_editions *editions, uin
     }
     pthread_mutex_init(&edition->lock, NULL);
     edition->number = number;
+    edition->is_beginning = beginning != 0;
     edition->viewer = &edition->own;
-    const int sides = editions->read(editions->context, edition->inputs, err);
+    const int sides =
+        editions->source.read(editions->source.context, beginning, edition->inputs, err);
     if (sides < 0 || nvt_viewer_make(&edition->own, edition->inputs, (size_t)sides, err)) {
         free_edition(edition);
         return NULL;
@@ -90,11 +94,39 @@ static int wait_ms(struct nvt_editions *editions, int64_t milliseconds)
     return ends;
 }
 
+/* Put an edition into the place of the one before. */
+static void replace(struct nvt_editions *editions, struct nvt_edition *next)
+{
+    pthread_mutex_lock(&editions->lock);
+    struct nvt_edition *before = editions->current;
+    editions->current = next;
+    const int is_free = !before->users;
+    pthread_mutex_unlock(&editions->lock);
+    if (is_free)
+        free_edition(before);
+}
+
+/* Behind the beginning. */
+static void read_whole(struct nvt_editions *editions)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    const time_t begin = time(NULL);
+    struct nvt_edition *whole = read_edition(editions, 2, 0, &err);
+    editions->source.is_whole(editions->source.context, whole, &err);
+    if (!whole)
+        return;
+    if (!has_changed_since(whole, begin))
+        editions->signature = signature_of(whole);
+    replace(editions, whole);
+}
+
 /* What cannot be read now, such as a file that is just being replaced, leaves the edition as it is. */
 static void *watch(void *context)
 {
     struct nvt_editions *editions = context;
     int64_t pause = LOOKS_MS;
+    if (editions->current->is_beginning)
+        read_whole(editions);
     while (!wait_ms(editions, pause)) {
         struct nvt_error err = NVT_ERROR_INIT;
         struct nvt_edition *edition = nvt_edition_take(editions), *next = NULL;
@@ -105,17 +137,10 @@ static void *watch(void *context)
         if (signature == editions->signature)
             continue;
         editions->signature = signature;
-        next = read_edition(editions, number + 1, &err);
+        next = read_edition(editions, number + 1, 0, &err);
         pause += PAUSE * (nvt_monotonic_ns() - begin) / 1000000;
-        if (!next)
-            continue;
-        pthread_mutex_lock(&editions->lock);
-        edition = editions->current;
-        editions->current = next;
-        const int is_free = !edition->users;
-        pthread_mutex_unlock(&editions->lock);
-        if (is_free)
-            free_edition(edition);
+        if (next)
+            replace(editions, next);
     }
     return NULL;
 }
@@ -145,26 +170,31 @@ static int start_watcher(struct nvt_editions *editions)
     return status;
 }
 
-struct nvt_editions *nvt_editions_read(nvt_edition_read *read, void *context, struct nvt_error *err)
+struct nvt_editions *nvt_editions_read(const struct nvt_edition_source *source,
+                                       struct nvt_error *err)
 {
     struct nvt_editions *editions = new_editions();
     if (!editions) {
         nvt_fail(err, "out of memory");
         return NULL;
     }
-    editions->read = read;
-    editions->context = context;
+    struct nvt_error ignored = NVT_ERROR_INIT;
+    editions->source = *source;
     const time_t begin = time(NULL);
-    editions->current = read_edition(editions, 1, err);
-    if (editions->current) {
+    editions->current = read_edition(editions, 1, BEGINNING, &ignored);
+    if (!editions->current && (editions->current = read_edition(editions, 1, 0, err))) {
         /* What was written meanwhile may not have been read. */
         if (!has_changed_since(editions->current, begin))
             editions->signature = signature_of(editions->current);
+        source->is_whole(source->context, editions->current, NULL);
+    }
+    if (editions->current) {
+        editions->is_watched = 1;
         if (!start_watcher(editions))
             return editions;
+        editions->is_watched = 0;
         nvt_fail(err, "view: a thread cannot be started");
     }
-    editions->read = NULL; /* there is no thread to be waited for */
     nvt_editions_free(editions);
     return NULL;
 }
@@ -192,7 +222,7 @@ void nvt_editions_free(struct nvt_editions *editions)
     editions->ends = 1;
     pthread_cond_signal(&editions->wakes);
     pthread_mutex_unlock(&editions->lock);
-    if (editions->read)
+    if (editions->is_watched)
         pthread_join(editions->watcher, NULL);
     if (editions->current)
         free_edition(editions->current);

@@ -1,7 +1,8 @@
 /*
  * Editions of what is viewed. Traces that are still being recorded grow: they are read again when one of their files has
  * changed, at most a tenth of the time, and the new edition takes the place of the one before. Who asks takes the current
- * edition and gives it back; one that is no longer current goes when nobody has it.
+ * edition and gives it back; one that is no longer current goes when nobody has it. The first one of large files is their
+ * beginning, so that there is something to see while the rest is read.
  */
 #ifndef NVT_EDITION_H
 #define NVT_EDITION_H
@@ -15,6 +16,7 @@
 struct nvt_edition {
     const struct nvt_viewer *viewer;
     uint64_t number;                         /* 1, 2 … */
+    int is_beginning;                        /* the whole is being read */
     struct nvt_input inputs[NVT_VIEW_SIDES]; /* what it was read into, */
     struct nvt_viewer own;                   /* and made of that; empty of one that was given */
     uint32_t users;
@@ -25,12 +27,19 @@ struct nvt_edition {
 
 struct nvt_editions;
 
-/* Read what is to be shown into inputs, zero-initialised. How many sides, or -1 with err. On any thread. */
-typedef int nvt_edition_read(void *context, struct nvt_input inputs[NVT_VIEW_SIDES],
-                             struct nvt_error *err);
+/* Both on any thread, one at a time. */
+struct nvt_edition_source {
+    /* Read what is to be shown into inputs, zero-initialised, or so many bytes of each file (0: all). How many sides, or -1 with err:
+     * of beginnings also where files are too short for that. */
+    int (*read)(void *context, int64_t beginning, struct nvt_input inputs[NVT_VIEW_SIDES],
+                struct nvt_error *err);
+    /* The first edition that is whole is there; NULL with err: there will be none. */
+    void (*is_whole)(void *context, const struct nvt_edition *edition, const struct nvt_error *err);
+    void *context;
+};
 
 /* Read the first one, and watch its files from then on, on a thread that takes no signals. NULL with err filled. */
-struct nvt_editions *nvt_editions_read(nvt_edition_read *read, void *context,
+struct nvt_editions *nvt_editions_read(const struct nvt_edition_source *source,
                                        struct nvt_error *err);
 /* One of a viewer that is the caller's. NULL: out of memory. */
 struct nvt_editions *nvt_editions_of(const struct nvt_viewer *viewer);

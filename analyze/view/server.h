@@ -5,7 +5,7 @@
  *
  *     /TOKEN/            the page; /TOKEN/view.js, /TOKEN/view.css
  *     /TOKEN/lanes       /TOKEN/findings
- *     /TOKEN/edition     {"edition":N}, which grows when the traces were read again
+ *     /TOKEN/edition     {"edition":N,"is_beginning":0}, which grows when the traces were read again; 1: the rest is being read
  *     /TOKEN/tiles?from=NS&to=NS&columns=N&lanes=N,N…
  *     /TOKEN/event?lane=N&track=N&row=N
  *     /TOKEN/window?from=NS&to=NS[&side=N][&with=N&with_from=NS&with_to=NS]  compared with a window of side N

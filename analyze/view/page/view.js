@@ -550,6 +550,7 @@ async function find(what) {
   } catch (error) { failed(error); }
 }
 async function findings() {
+  if (isBeginning) return; // they are of the whole
   const out = open('findings');
   try {
     const reply = await ask('findings');
@@ -641,14 +642,16 @@ async function getLanes() {
   names = all.traces.map(() => ({}));
   classes = all.traces.map(() => ({}));
 }
-// A trace that is being recorded grows: the page follows, at its end if it shows that, or else where it is.
-let edition = 0, watching = false;
+// A trace that is being recorded grows: the page follows, at its end if it shows that, or else where it is. Of a large one the
+// beginning comes first, and what is shown stays when the rest is there, unless nobody has moved yet.
+let edition = 0, watching = false, isBeginning = false, placed = '';
 async function watch() {
   if (watching || document.hidden) return;
   watching = true;
   try {
-    const now = (await ask('edition')).edition;
+    const {edition: now, is_beginning} = await ask('edition');
     if (now !== edition) {
+      const wasBeginning = isBeginning;
       const length = to - from, atEnd = to >= high(), whole = atEnd && from <= low(), before = high();
       await getLanes();
       tiles.clear();
@@ -657,19 +660,29 @@ async function watch() {
       links = [];
       $('event').hidden = true;
       layOut();
-      offer(true);
-      whole ? everything() : atEnd ? show(to - length + high() - before, to + high() - before) : show(from, to);
+      offer(!wasBeginning || placed !== location.hash);
+      isBeginning = !!is_beginning;
+      if (wasBeginning) placed === location.hash ? place() : show(from, to);
+      else whole ? everything() : atEnd ? show(to - length + high() - before, to + high() - before) : show(from, to);
       findings();
     }
     edition = now;
-    $('live').hidden = !all.sides.some(of => of.goes_on);
-    document.documentElement.dataset.edition = edition;
+    $('live').hidden = !isBeginning && !all.sides.some(of => of.goes_on);
+    $('live').textContent = isBeginning ? 'reading the rest' : 'recording';
+    document.documentElement.dataset.edition = isBeginning ? '' : edition;
   } catch { /* the next question says so */ }
   watching = false;
+  if (isBeginning) setTimeout(watch, 200);
+}
+let hash = '';
+function place() {
+  const asked = /^#(-?\d+)-(-?\d+)$/.exec(hash);
+  asked && +asked[2] > +asked[1] ? show(+asked[1], +asked[2]) : loop();
+  placed = location.hash;
 }
 async function begin() {
   try {
-    if (!data) edition = (await ask('edition')).edition; // first: lanes may be newer, but not older
+    if (!data) { const now = await ask('edition'); edition = now.edition; isBeginning = !!now.is_beginning; } // first: lanes may be newer, but not older
     await getLanes();
   } catch (error) { failed(error); return; }
   $('title').textContent = visible(all.sides.map((of, number) => (all.sides.length > 1 ? 'AB'[number] + ' ' : '') + all.traces.slice(of.first, of.first + of.traces).join(', ')).join(' vs '));
@@ -677,10 +690,10 @@ async function begin() {
   if (all.unaligned) note('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
   if (!all.lanes.length) note('This trace has no events.');
   all.classes.forEach((name, i) => { const item = make('li', undefined, $('colors')); make('i', undefined, item).style.background = CLASSES[i]; item.append(name); });
-  const asked = /^#(-?\d+)-(-?\d+)$/.exec(location.hash);
+  hash = location.hash;
   layOut();
   offer();
-  asked && +asked[2] > +asked[1] ? show(+asked[1], +asked[2]) : loop();
+  place();
   $('scroll').addEventListener('scroll', () => { draw(); load(); });
   for (const id of ['scroll', 'ruler']) {
     const on = $(id);
