@@ -162,7 +162,7 @@ function layOut() {
   for (const {lane, copy, key} of inOrder()) {
     const group = groupOf(lane, copy), letter = copies[copy].letter;
     if (group !== lasts[copy] && (lane.process || all.traces.length > 1)) {
-      const name = (all.traces.length > 1 ? all.traces[lane.trace] + ': ' : '') + lane.process;
+      const name = [all.traces.length > 1 && all.traces[lane.trace], lane.process].filter(text => text).join(': ');
       putFold(label(name, y + 2, 'process', '', letter), group, name);
       y += HEAD + 4;
     }
@@ -434,7 +434,7 @@ async function choose(spot) {
     const event = await ask('event', {lane: spot.lane, track: spot.track, row: spot.row}), shift = copies[spot.copy || 0].shift;
     if (chosen !== spot) return;
     for (const one of event.path.concat(event.links)) { one.start -= shift; one.end -= shift; one.copy = spot.copy; }
-    if (event.fields.length) table(out, ['', ''], event.fields);
+    if (event.fields.length) { const list = make('table', undefined, out, 'fields'); for (const [name, value] of event.fields) { const line = make('tr', undefined, list); make('th', name, line).scope = 'row'; make('td', value, line); } }
     if (event.path.length) make('h3', 'Ranges around it', out);
     for (const range of event.path) go(make('p', undefined, out), range.name + ', ' + time(range.end - range.start), () => lookAt(range.start, range.end));
     links = event.links;
@@ -552,9 +552,10 @@ async function find(what) {
 async function findings() {
   if (isBeginning) return; // they are of the whole
   const out = open('findings');
+  out.textContent = 'Looking …';
   try {
     const reply = await ask('findings');
-    if (!reply.findings.length) make('p', 'Nothing was found.', out);
+    out.textContent = reply.findings.length ? '' : 'Nothing was found.';
     for (const finding of reply.findings) {
       make('h3', (all.sides.length > 1 ? 'AB'[finding.side] + ': ' : '') + finding.title, out);
       make('p', finding.what, out);
