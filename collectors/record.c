@@ -50,7 +50,7 @@ static void report_no_ranges(const struct nvt_record_request *request,
                             "and waits for, and PyTorch's ranges if it uses PyTorch");
     else if (!result->used_devices)
         nvt_message(stderr,
-                    "no NVTX calls were recorded (the program must use NVTX 3, be dynamically "
+                    "no NVTX calls were recorded (the program must use NVTX, be dynamically "
                     "linked, and inherit nvtally's environment)%s%s%s",
                     *levels ? "; --trace nvtx," : "", levels,
                     *levels ? " shows what it runs and waits for" : "");
