@@ -149,7 +149,9 @@ shellcheck:
 	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-release packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/before tests/bench/disturbance tests/bench/read tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
 
 # Scripts of pages, without a build step.
-scriptcheck: ## the syntax of scripts in pages, by Node.js
+VIEW_PAGE := $(wildcard analyze/view/page/*)
+scriptcheck: ## the syntax of scripts in pages, by Node.js, and that the timeline's page has less than 120 KB
+	$(Q)test $$(cat $(VIEW_PAGE) | wc -c) -lt 120000 || { echo "analyze/view/page has 120 KB or more"; exit 1; }
 	$(Q)if command -v node >/dev/null; then node --check analyze/view/page/view.js && node --check plots/documents/page/report.js; else echo "node is not installed: scripts are not checked"; fi
 
 lint: tidy cppcheck shellcheck scriptcheck format-check words ## clang-tidy, cppcheck, shellcheck, scripts, format, words

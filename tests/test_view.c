@@ -175,6 +175,20 @@ static void test_flame(void **state)
     hide(&shown);
 }
 
+/* A page of a trace loads at once, and goes with a document: script, style and frame in 120 KB. */
+static void test_size(void **state)
+{
+    (void)state;
+    size_t size = 0;
+    for (const char *const *name = (const char *const[]){"", "view.js", "view.css", NULL}; *name;
+         name++) {
+        const struct nvt_view_file *file = nvt_view_file(*name);
+        assert_non_null(file);
+        size += (size_t)(file->end - file->text);
+    }
+    assert_true(size > 10000 && size < 120000);
+}
+
 /* Rows are not copied: only idle time and the path, of which there are many here, are the lanes' own. */
 static void test_memory(void **state)
 {
@@ -794,6 +808,7 @@ int main(void)
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_flame),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_size),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_sides),
         cmocka_unit_test(test_classes),

@@ -58,7 +58,7 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
  * curve {"curve":[x,least,most,last …]}. `lanes` is a list of numbers, "3,4,9"; Curves have NVT_ANSWER_COLUMNS columns at most.
  *
  * event (of a row on a track of a lane): {"name","kind","lane","start","end","fields":[[name,value]…],"path":[{"name","start","end"}…, the innermost first],
- * "links":[{"what","lane","start","end","name"}…]}
+ * "links":[{"what","lane","start","end","name"}…],"neighbours": on the track [{"what":"before" or "after","row","name","start","end"}…]}
  *
  * window: what begins in it, both ends counting, as `stats --filter-time` counts it: {"ranges":[[name,style,count,ns]…],"operations":[[name,
  * count,ns]…],"calls":[…],"more":rows left out}, each by descending time. Compared with another window: count and ns of that behind those of the
@@ -74,7 +74,7 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
 int nvt_answer_lanes(const struct nvt_viewer *viewer, struct nvt_buffer *out);
 int nvt_answer_tiles(const struct nvt_viewer *viewer, int64_t from, int64_t to, uint32_t columns,
                      const char *lanes, struct nvt_buffer *out);
-int nvt_answer_event(const struct nvt_viewer *viewer, uint32_t lane, uint32_t track, uint32_t row,
+int nvt_answer_event(const struct nvt_viewer *viewer, uint32_t lane, uint32_t number, uint32_t row,
                      struct nvt_buffer *out);
 /* A window of a side. */
 struct nvt_view_window {

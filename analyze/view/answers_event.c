@@ -86,6 +86,8 @@ static void put_kernel_fields(struct event *event, uint32_t detail)
     put_field(event, "block", "%" PRIu32 " x %" PRIu32 " x %" PRIu32, kernels->block_x[detail],
               kernels->block_y[detail], kernels->block_z[detail]);
     put_field(event, "registers per thread", "%" PRIu32, kernels->registers[detail]);
+    if (kernels->local_memory[detail])
+        put_field(event, "local memory", "%" PRIu64 " B", kernels->local_memory[detail]);
     put_field(event, "shared memory per block", "%" PRIu64 " B",
               (uint64_t)kernels->static_shared[detail] + kernels->dynamic_shared[detail]);
     if (kernels->graph[detail])
@@ -104,10 +106,14 @@ static void put_op_fields(struct event *event)
         put_kernel_fields(event, ops->detail[row]);
     if (ops->kind[row] != NVT_OP_KERNEL)
         put_field(event, "bytes", "%" PRIu64, ops->bytes[row]);
+    if (ops->correlation[row])
+        put_field(event, "correlation", "%" PRIu64, ops->correlation[row]);
     put_thread(event, "launched by", ops->thread[row]);
     if (ops->launch[row] != INT64_MIN)
         put_field(event, "from launch to start", "%" PRId64 " ns",
                   ops->start[row] - ops->launch[row]);
+    if (ops->api[row] != NVT_NONE)
+        put_stack(event, event->trace->apis.frame[ops->api[row]]);
 }
 
 static void put_call_fields(struct event *event)
@@ -161,9 +167,10 @@ static void put_fields(struct event *event, enum nvt_view_kind kind)
         put_call_fields(event);
     else if (kind == NVT_VIEW_MPI_CALLS)
         put_mpi_fields(event);
-    else if (kind == NVT_VIEW_SAMPLES)
+    else if (kind == NVT_VIEW_SAMPLES) {
         put_thread(event, "thread", trace->cpu_samples.thread[event->row]);
-    else if (kind == NVT_VIEW_MARKS) {
+        put_stack(event, trace->cpu_samples.frame[event->row]);
+    } else if (kind == NVT_VIEW_MARKS) {
         put_thread(event, "thread", trace->marks.thread[event->row]);
         put_field(event, "domain", "%s", nvt_domain_name(trace, trace->marks.domain[event->row]));
         put_text(event, "category", trace->marks.category[event->row]);
@@ -235,20 +242,33 @@ static void put_links(struct event *event, enum nvt_view_kind kind)
     }
 }
 
-/* The span of a row on a track. 0, or 1: there is none. */
-static int find_span(const struct nvt_view_lane *lane, uint32_t number, uint32_t row,
-                     struct nvt_tile_item *span)
+/* The number of a row's span on a track, NVT_NONE: there is none. */
+static uint32_t find_span(const struct nvt_track *track, uint32_t row)
 {
-    const struct nvt_track *track =
-        number < lane->tracks.count ? &lane->tracks.items[number] : NULL;
-    for (uint32_t i = 0; track && i < track->count; i++)
-        if (track->row[i] == row) {
-            *span = (struct nvt_tile_item){.start = nvt_track_start(track, i),
-                                           .end = nvt_track_end(track, i),
-                                           .name = nvt_track_name(track, i)};
-            return 0;
-        }
-    return 1;
+    for (uint32_t i = 0; i < track->count; i++)
+        if (track->row[i] == row)
+            return i;
+    return NVT_NONE;
+}
+
+static void put_span(const struct event *event, const struct nvt_track *track, uint32_t span)
+{
+    nvt_buffer_printf(event->out, "\"name\":");
+    nvt_json_quote(event->out, nvt_scene_name(event->scene, nvt_track_name(track, span)));
+    nvt_buffer_printf(event->out, ",\"start\":%" PRId64 ",\"end\":%" PRId64,
+                      nvt_viewer_axis(event->viewer, event->number, nvt_track_start(track, span)),
+                      nvt_viewer_axis(event->viewer, event->number, nvt_track_end(track, span)));
+}
+
+static void put_neighbours(const struct event *event, const struct nvt_track *track, uint32_t span)
+{
+    int count = 0;
+    for (uint32_t i = span ? span - 1 : 1; i <= span + 1 && i < track->count; i += 2) {
+        nvt_buffer_printf(event->out, "%s{\"what\":\"%s\",\"row\":%" PRIu32 ",", count++ ? "," : "",
+                          i < span ? "before" : "after", track->row[i]);
+        put_span(event, track, i);
+        nvt_buffer_printf(event->out, "}");
+    }
 }
 
 static uint32_t thread_of(const struct event *event, enum nvt_view_kind kind)
@@ -257,32 +277,35 @@ static uint32_t thread_of(const struct event *event, enum nvt_view_kind kind)
                                    : event->scene->lanes[event->lane].thread;
 }
 
-int nvt_answer_event(const struct nvt_viewer *viewer, uint32_t lane, uint32_t track, uint32_t row,
+int nvt_answer_event(const struct nvt_viewer *viewer, uint32_t lane, uint32_t number, uint32_t row,
                      struct nvt_buffer *out)
 {
     struct event event = {.viewer = viewer, .lane = lane, .row = row, .out = out};
-    struct nvt_tile_item span;
     event.scene = nvt_viewer_lane(viewer, &event.lane, &event.number);
-    if (!event.scene || find_span(&event.scene->lanes[event.lane], track, row, &span))
+    if (!event.scene || number >= event.scene->lanes[event.lane].tracks.count)
+        return 1;
+    const struct nvt_track *track = &event.scene->lanes[event.lane].tracks.items[number];
+    const uint32_t span = find_span(track, row);
+    if (span == NVT_NONE)
         return 1;
     const enum nvt_view_kind kind = event.scene->lanes[event.lane].kind;
     event.trace = event.scene->trace;
     nvt_buffer_printf(out, "{\"lane\":%" PRIu32 ",\"kind\":", lane);
     nvt_json_quote(out, nvt_view_kind_name(kind));
-    nvt_buffer_printf(out, ",\"name\":");
-    nvt_json_quote(out, nvt_scene_name(event.scene, span.name));
-    nvt_buffer_printf(out, ",\"start\":%" PRId64 ",\"end\":%" PRId64 ",\"fields\":[",
-                      nvt_viewer_axis(viewer, event.number, span.start),
-                      nvt_viewer_axis(viewer, event.number, span.end));
+    nvt_buffer_printf(out, ",");
+    put_span(&event, track, span);
+    nvt_buffer_printf(out, ",\"fields\":[");
     put_fields(&event, kind);
     nvt_buffer_printf(out, "],\"path\":[");
     const int is_op = kind == NVT_VIEW_STREAM;
-    const int64_t launch = is_op ? event.trace->ops.launch[row] : span.start;
+    const int64_t launch = is_op ? event.trace->ops.launch[row] : nvt_track_start(track, span);
     put_path(&event, launch == INT64_MIN ? NVT_NONE : thread_of(&event, kind), launch,
              kind == NVT_VIEW_RANGES ? row : NVT_NONE);
     nvt_buffer_printf(out, "],\"links\":[");
     if (is_op || kind == NVT_VIEW_CALLS)
         put_links(&event, kind);
+    nvt_buffer_printf(out, "],\"neighbours\":[");
+    put_neighbours(&event, track, span);
     nvt_buffer_printf(out, "]}\n");
     return out->failed ? -1 : 0;
 }

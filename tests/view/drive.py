@@ -72,13 +72,18 @@ EVENTS = "all.lanes.reduce((sum,lane)=>sum+lane.events,0)"
 READY = "document.documentElement.dataset.ready&&!busy&&!stale"
 
 
-def over_a_kernel(browser):
-    """The name under the pointer, as the accessibility tree has it, over the middle of a kernel that is wide enough."""
-    spot = browser.ask(
-        "(()=>{const place=places.find(p=>all.kinds[p.lane.kind]==='operations'),list=tiles.get(place.key).tracks[0];let best=0;"
+def widest(browser, kind):
+    """The middle of the widest event of a kind, on the screen, and its name."""
+    return browser.ask(
+        "(()=>{const place=places.find(p=>all.kinds[p.lane.kind]==='" + kind + "'),list=tiles.get(place.key).tracks[0];let best=0;"
         "for(let i=0;i<list.length;i+=6)if(list[i]>from&&list[i]+list[i+1]<to&&list[i+1]>list[best+1])best=i;"
         "const box=$('scroll').getBoundingClientRect();return [x(list[best]+list[best+1]/2)+box.left,"
         "place.y+8-$('scroll').scrollTop+box.top,names[0][list[best+4]]]})()")
+
+
+def over_a_kernel(browser):
+    """The name under the pointer, as the accessibility tree has it, over the middle of a kernel that is wide enough."""
+    spot = widest(browser, "operations")
     browser.mouse("mouseMoved", spot[0], spot[1])
     browser.wait("$('under').textContent")
     nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
@@ -88,6 +93,54 @@ def over_a_kernel(browser):
         browser.mouse(kind, spot[0], spot[1], button="left", clickCount=1)
     browser.wait("$('event').textContent.includes('launched by')")
     print("its launch is shown:", browser.ask("links.length"), browser.ask("links[0].what"))
+    print("and its neighbours:", browser.ask("[...$('event').querySelectorAll('button')].map(b=>b.textContent.split(':')[0]).filter(t=>t==='before'||t==='after').join()"))
+    browser.wait("$('tip').textContent.includes('correlation')")
+    print("all is in the hover:", browser.ask("[...$('event').querySelectorAll('.fields th')].every(h=>$('tip').textContent.includes(h.textContent+': '))"))
+    browser.send("Input.dispatchKeyEvent", type="keyDown", key="m", text="m")
+    browser.wait("$('window').dataset.ready===chosen.start+'-'+chosen.end")
+    print("its time by a key:", browser.ask("document.querySelectorAll('#window tr').length>1"))
+
+
+def as_stats(browser):
+    """The table of the kernels in the selected time, compared with what stats says of the same."""
+    rows = subprocess.run([NVTALLY, "stats", "-r", "cuda_gpu_kern_sum", "-f", "tsv", "--filter-time", "8700000000ns/8750000000ns", TRACE], check=True,
+                          capture_output=True, text=True).stdout.splitlines()[1:]
+    wanted = sorted((name, count) for _, _, count, *_, name in (row.split("\t") for row in rows))
+    said = browser.ask("(()=>{const h=[...document.querySelectorAll('#window h3')].find(h=>h.textContent==='Operations');"
+                       "return [...h.nextElementSibling.rows].slice(1).map(r=>[r.cells[0].textContent,r.cells[1].textContent])})()")
+    print("kernels of the selected time as in stats:", len(wanted) > 20 and sorted(tuple(row) for row in said if not row[0].startswith("[")) == wanted)
+
+
+def touch(browser, kind, *points):
+    browser.send("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)])
+
+
+def fingers(browser):
+    """A tap selects; a finger that is held shows the event; two that are held select the time between them; they pinch otherwise."""
+    browser.ask("choose(null);point(null);show(...all.sides[0].loop)")
+    browser.wait(READY)
+    x, y, name = widest(browser, "iterations")
+    touch(browser, "touchStart", (x, y))
+    touch(browser, "touchEnd")
+    browser.wait("chosen")
+    print("a tap selects:", browser.ask("chosen.name") == name)
+    browser.ask("choose(null);point(null)")
+    touch(browser, "touchStart", (x, y))
+    browser.wait("!$('tip').hidden")
+    touch(browser, "touchEnd")
+    print("a held finger shows the event:", browser.ask("chosen===null&&$('tip').textContent.includes('" + name + "')"))
+    touch(browser, "touchStart", (100, y), (300, y))
+    browser.wait("marked&&drag&&drag.held")
+    before = browser.ask("location.hash")
+    touch(browser, "touchMove", (120, y), (300, y))
+    touch(browser, "touchEnd")
+    browser.wait("$('window').dataset.ready===marked.join('-')")
+    print("two held fingers select time:", browser.ask("Math.abs(x(marked[0])-120)<2&&Math.abs(x(marked[1])-300)<2") and browser.ask("location.hash") == before)
+    touch(browser, "touchStart", (100, y), (200, y))
+    touch(browser, "touchMove", (100, y), (300, y))
+    touch(browser, "touchEnd")
+    browser.wait(READY)
+    print("and pinch:", browser.ask("location.hash") != before)
 
 
 def use(browser, address):
@@ -104,6 +157,7 @@ def use(browser, address):
     browser.ask("show(8.7e9,8.75e9);mark(8.7e9,8.75e9)")
     browser.wait("$('window').dataset.ready==='8700000000-8750000000'")
     print("iterations in the selected time:", browser.ask("[...document.querySelectorAll('#window tr')].find(r=>r.cells[0].textContent===':iteration').cells[1].textContent"))
+    as_stats(browser)
     browser.ask("$('text').value='GEMM';$('search').requestSubmit()")
     browser.wait("$('found').dataset.ready==='GEMM'")
     print("names found:", browser.ask("document.querySelectorAll('#found button').length>5"))
@@ -278,6 +332,7 @@ def main():
         browser.send("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=2, mobile=True)
         browser.wait("innerWidth===400&&side===0")
         print("fits 400 px:", browser.ask("document.documentElement.scrollWidth<=400&&$('scroll').clientHeight>200"))
+        fingers(browser)
         compare(browser)
         growing(browser)
         document(browser)

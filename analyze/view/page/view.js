@@ -41,7 +41,7 @@ const local = {
       }
     }
   },
-  event: () => ({fields: [], path: [], links: []}),
+  event: () => ({fields: [], path: [], links: [], neighbours: []}),
   window({from, to}) {
     const sums = {ranges: new Map(), operations: new Map(), 'CUDA calls': new Map()}, rows = kind => [...sums[kind].values()].sort((a, b) => b.at(-1) - a.at(-1));
     let coarse = false;
@@ -384,13 +384,15 @@ function says(spot) {
   return (spot.count > 1 ? count(spot.count) + ' events, mostly ' + what + ', ' + time(spot.ns) + ' in ' + time(spot.end - spot.start) : what + ', ' + time(spot.end - spot.start)) + ' from ' + time(raw(spot)) + ', ' + (spot.class === undefined ? '' : all.classes[spot.class] + ', ') + all.kinds[lane.kind] + ' of ' + lane.label;
 }
 let asked = 0;
+// Below the pointer, or above it where there is more room.
+const keepInside = (tip, y) => { tip.style.top = (y + 16 + tip.offsetHeight <= innerHeight ? y + 16 : Math.max(0, y - tip.offsetHeight - 10)) + 'px'; };
 function point(spot, clientX, clientY) {
   const same = under && spot && under.lane === spot.lane && under.copy === spot.copy && under.track === spot.track && under.row === spot.row && under.start === spot.start;
   under = spot;
   const tip = $('tip');
   tip.hidden = !spot || clientX === undefined;
   $('scroll').style.cursor = spot ? 'pointer' : 'crosshair';
-  if (!tip.hidden) { tip.style.left = Math.min(clientX + 14, innerWidth - Math.min(430, innerWidth * .9)) + 'px'; tip.style.top = (clientY > innerHeight * .7 ? clientY - tip.offsetHeight - 10 : clientY + 16) + 'px'; }
+  if (!tip.hidden) { tip.style.left = Math.max(0, Math.min(clientX + 14, innerWidth - Math.min(430, innerWidth * .9))) + 'px'; keepInside(tip, clientY); }
   if (same) return;
   draw();
   const ticket = ++asked;
@@ -404,8 +406,10 @@ function point(spot, clientX, clientY) {
     if (ticket !== asked) return;
     const event = await ask('event', {lane: spot.lane, track: spot.track, row: spot.row}).catch(() => null);
     if (!event || ticket !== asked) return;
-    for (const [key, value] of event.fields.slice(0, 14)) make('div', key + ': ' + value, tip);
+    for (const [key, value] of event.fields) make('div', key + ': ' + value, tip);
     if (event.path.length) make('div', 'in ' + event.path.map(range => range.name).join(' < '), tip);
+    for (const link of event.links.slice(0, 3)) make('div', link.what + ' ' + link.name + ', ' + time(link.end - link.start), tip);
+    if (clientX !== undefined) keepInside(tip, clientY);
   }, 150);
 }
 
@@ -437,6 +441,11 @@ async function choose(spot) {
     if (event.fields.length) { const list = make('table', undefined, out, 'fields'); for (const [name, value] of event.fields) { const line = make('tr', undefined, list); make('th', name, line).scope = 'row'; make('td', value, line); } }
     if (event.path.length) make('h3', 'Ranges around it', out);
     for (const range of event.path) go(make('p', undefined, out), range.name + ', ' + time(range.end - range.start), () => lookAt(range.start, range.end));
+    if (event.neighbours.length) make('h3', 'Neighbours', out);
+    for (const one of event.neighbours) {
+      const at = {...spot, row: one.row, name: one.name, start: one.start - shift, end: one.end - shift, ns: one.end - one.start, count: 1, class: undefined};
+      go(make('p', undefined, out), one.what + ': ' + (one.name || 'no name') + ', ' + time(one.end - one.start) + ', ' + time(one.what === 'before' ? Math.max(0, spot.start - at.end) : Math.max(0, at.start - spot.end)) + ' between', () => { reveal(at); choose(at); });
+    }
     links = event.links;
     if (links.length) make('h3', 'Links', out);
     for (const link of links) go(make('p', undefined, out), link.what + ' ' + link.name + ' at ' + time(raw(link)), () => reveal(link));
@@ -567,6 +576,11 @@ async function findings() {
   } catch (error) { out.textContent = error.message; }
 }
 
+// Select the time of an event, or all from what is selected to it.
+function markEvent(more) {
+  const spot = under || chosen;
+  if (spot) more && marked ? mark(Math.min(marked[0], spot.start), Math.max(marked[1], spot.end)) : mark(spot.start, spot.end);
+}
 // From event to event by the arrows.
 function step(right, down) {
   const now = under || chosen, place = now ? placeOf(now) : seen()[0];
@@ -591,7 +605,7 @@ function key(event) {
   if (event.target === $('tie')) return;
   if (event.target === $('text')) { if (event.key === 'Escape') $('scroll').focus(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const keys = {w: () => zoom(.7), s: () => zoom(1 / .7), a: () => move(-.2), d: () => move(.2), '0': everything, '+': () => zoom(.7), '-': () => zoom(1 / .7), '/': () => $('text').focus(), p: pin, c: compare, '?': () => { $('keys').open = true; $('keys').scrollIntoView(); },
+  const keys = {w: () => zoom(.7), s: () => zoom(1 / .7), a: () => move(-.2), d: () => move(.2), '0': everything, '+': () => zoom(.7), '-': () => zoom(1 / .7), '/': () => $('text').focus(), p: pin, c: compare, m: () => markEvent(), M: () => markEvent(true), '?': () => { $('keys').open = true; $('keys').scrollIntoView(); },
     f: () => marked ? show(...marked) : chosen && lookAt(chosen.start, chosen.end), Escape: () => { marked = null; $('window').hidden = true; choose(null); point(null); },
     ArrowRight: () => step(1, 0), ArrowLeft: () => step(-1, 0), ArrowDown: () => step(0, 1), ArrowUp: () => step(0, -1), Enter: () => under && choose(under)};
   if (event.target.closest('aside, nav') && /Enter|Arrow/.test(event.key)) return;
@@ -604,13 +618,23 @@ function wheel(event) {
   else return;
   event.preventDefault();
 }
-// Fingers move and pinch; a mouse selects a time, or moves on the ruler and with Shift.
-const fingers = new Map();
-let drag = null;
+// A mouse selects a time, or moves on the ruler and with Shift. Fingers move and pinch, a tap selects; held, one shows what is below it
+// and then selects time, and two select what is between them.
+const fingers = new Map(), HELD_MS = 450;
+let drag = null, held = 0;
+function hold(event) {
+  if (!drag || drag.far) return;
+  drag.held = true;
+  drag.moves = false;
+  if (fingers.size === 2) { marked = [...fingers.values()].map(moment); draw(); }
+  else point(spotAt(event.clientX, event.clientY), event.clientX, event.clientY);
+}
 function down(event) {
   const px = event.clientX - $('scroll').getBoundingClientRect().left;
   fingers.set(event.pointerId, px);
-  drag = {x: px, from, to, moves: event.pointerType === 'touch' || event.shiftKey || event.currentTarget === $('ruler'), far: false, at: moment(px), apart: fingers.size === 2 ? Math.abs([...fingers.values()][0] - [...fingers.values()][1]) : 0};
+  clearTimeout(held);
+  if (event.pointerType === 'touch') held = setTimeout(hold, HELD_MS, event);
+  drag = {began: new Map(fingers), x: px, from, to, moves: event.pointerType === 'touch' || event.shiftKey || event.currentTarget === $('ruler'), far: false, at: moment(px), apart: fingers.size === 2 ? Math.abs([...fingers.values()][0] - [...fingers.values()][1]) : 0};
   if (fingers.size === 2) drag.at = moment(([...fingers.values()][0] + [...fingers.values()][1]) / 2);
   try { event.currentTarget.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone */ }
 }
@@ -619,7 +643,9 @@ function moved(event) {
   if (!fingers.has(event.pointerId)) { if (event.currentTarget !== $('ruler')) point(spotAt(event.clientX, event.clientY), event.clientX, event.clientY); return; }
   fingers.set(event.pointerId, px);
   if (!drag) return;
+  if (drag.held && fingers.size === 2) { marked = [...fingers.values()].map(moment); draw(); return; }
   if (fingers.size === 2 && drag.apart) {
+    if (!drag.far && Math.abs(px - drag.began.get(event.pointerId)) < 6) return;
     const [a, b] = [...fingers.values()], by = drag.apart / Math.max(20, Math.abs(a - b));
     drag.far = true;
     show(drag.at - (drag.at - drag.from) * by, drag.at + (drag.to - drag.at) * by);
@@ -632,8 +658,11 @@ function moved(event) {
 }
 function up(event) {
   const had = fingers.delete(event.pointerId);
-  if (!had || !drag || fingers.size) return;
-  if (event.type === 'pointerup' && !drag.far && event.currentTarget !== $('ruler')) { const spot = spotAt(event.clientX, event.clientY); point(spot); choose(spot); }
+  clearTimeout(held);
+  if (!had || !drag) return;
+  if (drag.held && fingers.size) { mark(...marked); drag = null; return; }
+  if (fingers.size) return;
+  if (event.type === 'pointerup' && !drag.far && !drag.held && event.currentTarget !== $('ruler')) { const spot = spotAt(event.clientX, event.clientY); point(spot); choose(spot); }
   else if (event.type === 'pointerup' && drag.far && !drag.moves) mark(...marked);
   drag = null;
 }
@@ -703,6 +732,7 @@ async function begin() {
     on.addEventListener('pointermove', moved);
     on.addEventListener('pointerup', up);
     on.addEventListener('pointercancel', up);
+    on.addEventListener('contextmenu', event => { if (drag && drag.held) event.preventDefault(); });
     on.addEventListener('pointerleave', () => { if (!fingers.size) point(null); });
   }
   addEventListener('keydown', key);
