@@ -238,8 +238,10 @@ static int is_record(const struct reader *reader)
 static int end_process(struct reader *reader)
 {
     struct nvt_v3 *file = &reader->file;
-    file->command = nvt_strings_add(file->trace->strings, (const char *)reader->command.data,
-                                    reader->command.size);
+    file->command = reader->command.size
+                        ? nvt_strings_add(file->trace->strings, (const char *)reader->command.data,
+                                          reader->command.size)
+                        : 0;
     reader->command.size = 0;
     return file->command == NVT_NO_STRING || nvt_v3_add(file) ? no_memory(reader) : 0;
 }
