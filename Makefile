@@ -32,7 +32,6 @@ vendors = $(addprefix -isystem ,$(filter-out /usr/include,$(1)))
 have = $(shell printf '\043include <$(1)>\nint main(void){return 0;}\n' | $(CC) -x c - $(2) -o /dev/null 2>/dev/null && echo 1)
 HAVE_ZSTD   := $(call have,zstd.h,-lzstd)
 HAVE_SQLITE := $(call have,sqlite3.h,-lsqlite3)
-HAVE_YAJL   := $(call have,yajl/yajl_parse.h,-lyajl)
 HAVE_ZLIB   := $(call have,zlib.h,-lz)
 # Loaded when it is wanted: only its header is needed.
 HAVE_MICROHTTPD := $(call have,microhttpd.h,-fsyntax-only)
@@ -52,7 +51,7 @@ endif
 XXHASH_INC := $(if $(wildcard .deps/include/xxhash.h),-idirafter .deps/include)
 
 CPPFLAGS += -D_GNU_SOURCE -I. $(call vendors,$(NVTX_INC)) $(XXHASH_INC)
-CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) $(if $(HAVE_YAJL),-DHAVE_YAJL) \
+CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) \
             $(if $(HAVE_ZLIB),-DHAVE_ZLIB) $(if $(HAVE_MICROHTTPD),-DHAVE_MICROHTTPD) $(if $(HAVE_CBLAS),-DHAVE_CBLAS) $(if $(HAVE_DNNL),-DHAVE_DNNL)
 # CUPTI's headers need CUDA's.
 CUPTI_FLAGS := $(if $(and $(CUPTI_INC),$(CUDA_INC)),-DHAVE_CUPTI $(call vendors,$(CUPTI_INC) $(CUDA_INC)))
@@ -60,7 +59,7 @@ STD      := -std=gnu11
 # Compilers write the folder that they run in into debug information, by the name that PWD gives it. With this
 # one, the same sources give the same bits wherever they lie, and a debugger started here finds them.
 HERE     := PWD=/proc/self/cwd
-LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_YAJL),-lyajl) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
+LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
 SANITIZE ?=
 # ThreadSanitizer sees nothing of what libgomp's threads wait for: with it, their loops run on one,
 # and OpenBLAS's too.

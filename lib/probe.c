@@ -22,9 +22,6 @@
 #ifdef HAVE_ZLIB
 #include <zlib.h>
 #endif
-#ifdef HAVE_YAJL
-#include <yajl/yajl_version.h>
-#endif
 
 #include "clock.h"
 #include "hardware_counters.h"
@@ -105,21 +102,8 @@ static FILE *open_text(struct nvt_probe_item *item, const char *path)
 #define NAME_OF_DNNL NULL
 #endif
 
-static const char *yajl_text(char *out, size_t size)
-{
-#ifdef HAVE_YAJL
-    int version = yajl_version();
-    snprintf(out, size, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
-    return out;
-#else
-    (void)out, (void)size;
-    return NULL;
-#endif
-}
-
 static void probe_built_in(struct probe *probe, bool has_workloads)
 {
-    char yajl[32];
     const struct {
         const char *name, *version, *remedy;
         bool is_of_workloads;
@@ -127,8 +111,6 @@ static void probe_built_in(struct probe *probe, bool has_workloads)
         {"zstd", VERSION_OF_ZSTD, "compresses traces: libzstd-dev, then make", false},
         {"sqlite", VERSION_OF_SQLITE, "reads nsys's .sqlite: libsqlite3-dev, then make", false},
         {"zlib", VERSION_OF_ZLIB, "reads .json.gz: zlib1g-dev, then make", false},
-        {"yajl", yajl_text(yajl, sizeof(yajl)), "reads run directories: libyajl-dev, then make",
-         false},
         {"microhttpd", NAME_OF_MICROHTTPD, "serves view: libmicrohttpd-dev, then make", false},
         {"cblas", NAME_OF_CBLAS, "fast GEMMs of the host backend: libopenblas-dev, then make",
          true},

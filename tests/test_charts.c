@@ -234,8 +234,6 @@ static int no_gnuplot(void)
     return missing;
 }
 
-#ifdef HAVE_YAJL
-
 static void expect_charts_of(const char *const argv[], const char *directory, int seen[CHARTS])
 {
     struct cli_options options = {.timeout_s = 120};
@@ -402,8 +400,6 @@ static void test_rooflines(void **state)
         cli_tempdir_remove(directory);
     }
 }
-
-#endif
 
 /* --- a trace --- */
 
@@ -1062,11 +1058,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_no_changes),
-#ifdef HAVE_YAJL
         cmocka_unit_test(test_studies),
         cmocka_unit_test(test_hostile_numbers),
         cmocka_unit_test(test_rooflines),
-#endif
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_calls_and_hangs),
         cmocka_unit_test(test_large_trace),

@@ -11,15 +11,13 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#ifdef HAVE_YAJL
-#include <yajl/yajl_tree.h>
-#endif
 #ifdef HAVE_ZSTD
 #include <zstd.h>
 #endif
 
 #include "../lib/version.h"
 #include "cli.h"
+#include "json_flat.h"
 
 static struct cli_result info(const char *option, const char *const *environment)
 {
@@ -150,34 +148,25 @@ static void test_nothing_steers_the_terminal(void **state)
     cli_tempdir_remove(directory);
 }
 
-#ifdef HAVE_YAJL
 /* The folder's name is in what a program was found as. */
 static void expect_json(const char *folder, const char *shown)
 {
-    static const char *const at_items[] = {"items", NULL};
-    static const char *const at_name[] = {"name", NULL}, *const at_detail[] = {"detail", NULL};
-    char *directory = cli_tempdir(), message[512], path[4096], expected[4096];
+    char *directory = cli_tempdir(), path[4096], expected[4096];
     gnuplot_in(directory, folder, path, sizeof(path));
     snprintf(expected, sizeof(expected), "%s/%s/gnuplot", directory, shown);
     const char *const environment[] = {path, NULL};
     struct cli_result result = info("--json", environment);
-    yajl_val tree = yajl_tree_parse(result.out, message, sizeof(message));
-    if (!tree)
-        fail_msg("%s", message);
-    yajl_val items = yajl_tree_get(tree, (const char **)at_items, yajl_t_array);
-    assert_non_null(items);
+    struct json_flat flat = json_flat(result.out);
+    const struct json_flat_value *name;
     const char *gnuplot = "";
-    for (size_t i = 0; i < items->u.array.len; i++) {
-        yajl_val item = items->u.array.values[i];
-        yajl_val name = yajl_tree_get(item, (const char **)at_name, yajl_t_string);
-        yajl_val detail = yajl_tree_get(item, (const char **)at_detail, yajl_t_string);
-        assert_non_null(name);
+    for (size_t i = 0; (name = json_flat_at(&flat, "items.%zu.name", i)) != NULL; i++) {
+        const struct json_flat_value *detail = json_flat_at(&flat, "items.%zu.detail", i);
         assert_non_null(detail);
-        if (!strcmp(name->u.string, "gnuplot"))
-            gnuplot = detail->u.string;
+        if (!strcmp(name->text, "gnuplot"))
+            gnuplot = detail->text;
     }
     assert_string_equal(gnuplot, expected);
-    yajl_tree_free(tree);
+    json_flat_free(&flat);
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }
@@ -188,7 +177,6 @@ static void test_json(void **state)
     expect_json("a\"b\\c\td\033", "a\"b\\c\td\033");
     expect_json("no\xffUTF-8", "no\xef\xbf\xbdUTF-8");
 }
-#endif
 
 static void test_wrong_usage(void **state)
 {
@@ -224,14 +212,9 @@ static void test_peak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_built_in),
-        cmocka_unit_test(test_path),
-        cmocka_unit_test(test_toolkit),
-#ifdef HAVE_YAJL
-        cmocka_unit_test(test_json),
-#endif
-        cmocka_unit_test(test_nothing_steers_the_terminal),
+        cmocka_unit_test(test_peak),        cmocka_unit_test(test_built_in),
+        cmocka_unit_test(test_path),        cmocka_unit_test(test_toolkit),
+        cmocka_unit_test(test_json),        cmocka_unit_test(test_nothing_steers_the_terminal),
         cmocka_unit_test(test_wrong_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,8 +47,6 @@ static void expect(struct nvt_trace *trace, const char *text, const char *note)
     nvt_trace_free(trace);
 }
 
-#ifdef HAVE_YAJL
-
 /* A kernel of us microseconds with more arguments. */
 #define KERNEL(name, ts, us, more)                                                                 \
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" #ts       \
@@ -217,8 +215,6 @@ static void gathers_and_scatters_are_of_all_ranks(void **state)
     cli_tempdir_remove(folder);
 }
 
-#endif
-
 static void add_op(struct nvt_trace *trace, uint8_t kind, const char *name, int64_t launch,
                    int64_t start, int64_t end)
 {
@@ -296,12 +292,10 @@ static void says_that_there_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#ifdef HAVE_YAJL
         cmocka_unit_test(says_what_pytorch_says),
         cmocka_unit_test(chrome_keeps_sizes),
         cmocka_unit_test(groups_of_ranks_are_kept),
         cmocka_unit_test(gathers_and_scatters_are_of_all_ranks),
-#endif
         cmocka_unit_test(says_what_nccl_says),
         cmocka_unit_test(says_that_there_is_none),
     };

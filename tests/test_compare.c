@@ -84,7 +84,6 @@ static void traces_give_their_times(void **state)
     cli_result_free(&result);
 }
 
-#ifdef HAVE_YAJL
 /* Ranges of one name, "name" or "category|name": so many, each about that long, in µs. */
 struct ranges {
     const char *name;
@@ -275,7 +274,6 @@ static void what_cannot_be_told_is_told(void **state)
     cli_expect_status(&result, 1);
     cli_result_free(&result);
 }
-#endif
 
 /* A run directory whose row has a peak, of so many MiB. */
 static const char *make_peak(const char *name, double mib)
@@ -329,7 +327,6 @@ static void more_memory_is_exit_status_1(void **state)
                  "nvtally: memory: all 2 peaks are the same");
 }
 
-#ifdef HAVE_YAJL
 /* A profile with an allocation and a range of one name. */
 static const char *make_allocation(const char *name, double mib)
 {
@@ -357,7 +354,6 @@ static void peaks_of_traces_are_those_of_devices(void **state)
                  "\n,\"device 1, rank 1, allocated\",B,1,1,50.00,75.00,25.00,50.00,more\n",
                  "nvtally: memory: 3 other peaks are unchanged");
 }
-#endif
 
 static void what_cannot_be_compared_says_so(void **state)
 {
@@ -403,7 +399,6 @@ int main(void)
         cmocka_unit_test(a_regression_is_exit_status_1),
         cmocka_unit_test(the_first_line_says_what_would_be_seen),
         cmocka_unit_test(traces_give_their_times),
-#ifdef HAVE_YAJL
         cmocka_unit_test(ranks_are_compared_with_themselves),
         cmocka_unit_test(what_matters_most_comes_first),
         cmocka_unit_test(totals_of_several_runs_are_of_one),
@@ -411,7 +406,6 @@ int main(void)
         cmocka_unit_test(what_cannot_be_told_is_told),
         cmocka_unit_test(functions_of_the_stack_are_left_out),
         cmocka_unit_test(peaks_of_traces_are_those_of_devices),
-#endif
         cmocka_unit_test(more_memory_is_exit_status_1),
         cmocka_unit_test(what_cannot_be_compared_says_so),
     };

@@ -563,12 +563,10 @@ static void chrome_has_a_profile_a_thread(void **state)
     cli_expect_status(&result, 0);
     assert_string_equal(result.out, "2599 [3880, 3898]\n"); /* without the one before the range */
     cli_result_free(&result);
-#ifdef HAVE_YAJL
     trace = kit_read(cli_in(cli_folder, "made.json"));
     assert_int_equal(trace->ranges.count, 1);
     assert_int_equal(trace->cpu_samples.count, 0);
     nvt_trace_free(trace);
-#endif
 }
 
 /* --- windows --- */

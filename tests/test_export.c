@@ -346,7 +346,6 @@ static void expect_equal(const char *name, const char *ours, const char *theirs)
     }
 }
 
-#if defined(HAVE_SQLITE) || defined(HAVE_YAJL)
 static void write_to(const struct nvt_exporter *exporter, const struct nvt_trace *trace,
                      const char *path)
 {
@@ -371,7 +370,6 @@ static struct nvt_trace *read_back(const char *path)
         fail_msg("%s", err.message);
     return trace;
 }
-#endif
 
 /* What waits for which event, too. */
 static void expect_same_syncs(const struct nvt_trace *back, const struct nvt_trace *trace)
@@ -492,7 +490,6 @@ static void sqlite_answers_what_others_ask(void **state)
 }
 #endif
 
-#ifdef HAVE_YAJL
 static int is_perfetto(const struct nvt_exporter *exporter)
 {
     return exporter == &nvt_exporter_perfetto;
@@ -852,7 +849,6 @@ static void chrome_is_valid_for_any_name(void **state)
         nvt_trace_free(trace);
     }
 }
-#endif
 
 /* What cannot be written leaves what was there; a device is written itself. */
 static void a_file_is_replaced_when_it_is_whole(void **state)
@@ -882,7 +878,6 @@ int main(void)
         cmocka_unit_test(sqlite_gives_every_report_again),
         cmocka_unit_test(sqlite_answers_what_others_ask),
 #endif
-#ifdef HAVE_YAJL
         cmocka_unit_test(perfetto_is_small),
         cmocka_unit_test(perfetto_keeps_what_crosses),
         cmocka_unit_test(chrome_reads_back),
@@ -896,7 +891,6 @@ int main(void)
         cmocka_unit_test(perfetto_tells_processes_apart),
         cmocka_unit_test(chrome_has_arrows_and_counters),
         cmocka_unit_test(chrome_is_valid_for_any_name),
-#endif
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -93,7 +93,6 @@ static void chrome_rows_nest(void **state)
     assert_non_null(strstr(json, "\"stream 7 (3)\""));
     assert_null(strstr(json, "\"stream 7 (4)\""));
     assert_non_null(strstr(json, "\"stream 7, waits\""));
-#ifdef HAVE_YAJL
     struct nvt_trace *back = nvt_trace_read(path, &err);
     assert_non_null(back);
     assert_int_equal(back->ops.count, 100);
@@ -103,7 +102,6 @@ static void chrome_rows_nest(void **state)
         assert_int_equal(back->ranges.style[i], NVT_PUSH_POP);
     }
     nvt_trace_free(back);
-#endif
     free(json);
     nvt_trace_free(trace);
     cli_tempdir_remove(folder);

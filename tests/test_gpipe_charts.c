@@ -15,8 +15,6 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 
-#ifdef HAVE_YAJL
-
 static void run(const char *const argv[])
 {
     struct cli_result result = cli_run(argv);
@@ -334,12 +332,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-    return 0;
-}
-
-#endif

@@ -16,8 +16,6 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 
-#ifdef HAVE_YAJL
-
 #define LINE_MAX 1200
 
 /* One run of both engines, all schedules and both kinds of checkpointing, for all tests. */
@@ -408,12 +406,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, run_once, cli_folder_tear_down);
 }
-
-#else
-
-int main(void)
-{
-    return 0;
-}
-
-#endif

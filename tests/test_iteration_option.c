@@ -13,7 +13,6 @@
 
 #include "cli.h"
 
-#ifdef HAVE_YAJL
 enum { STEPS = 40 };
 
 static void put(FILE *out, const char *name, int at, int length)
@@ -106,9 +105,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
-#else
-int main(void)
-{
-    return 0;
-}
-#endif

@@ -16,8 +16,6 @@
 #include "cli.h"
 #include "read_kit.h"
 
-#ifdef HAVE_YAJL
-
 #define PROCESS(pid, name)                                                                         \
     "{\"ph\":\"M\",\"pid\":" #pid ",\"name\":\"process_name\",\"args\":{\"name\":\"" name "\"}},"
 #define THREAD(pid, tid, name)                                                                     \
@@ -171,10 +169,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
-#else
-int main(void)
-{
-    puts("not run: built without yajl");
-    return 0;
-}
-#endif

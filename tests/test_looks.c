@@ -44,11 +44,9 @@ static void test_looks(void **state)
     struct nvt_error err = NVT_ERROR_INIT;
     static const char json[] = "{\"workload\": \"fragmented\", \"mode\": \"inference\", "
                                "\"variant\": \"grouped\"}";
-#ifdef HAVE_YAJL
     assert_int_equal(nvt_record_parse(&record, json, strlen(json), &err), 0);
     assert_string_equal(nvt_look_of_record(&record, 0).color,
                         nvt_look_of_fragments(NVT_GROUPED).color);
-#endif
     (void)json;
     (void)err;
     nvt_record_free(&record);

@@ -29,9 +29,7 @@ static const struct {
 } forms[] = {
     {"nvt", "all.nvt"},
     {"perfetto", "all.pftrace"},
-#ifdef HAVE_YAJL
     {"chrome", "all.json"},
-#endif
 #ifdef HAVE_SQLITE
     {"sqlite", "all.sqlite"},
 #endif
@@ -346,9 +344,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {{"nvtally", "export", a, b, "--to", "nvt", "-o", a}, "a.nvt"},
         {{"nvtally", "export", a, b, "--to", "nvt", "-o", b}, "b.nvt"},
         {{"nvtally", "export", "/nowhere/1", "/nowhere/2", "--to", "nvt", "-o", out}, "/nowhere/2"},
-#ifdef HAVE_YAJL
         {{"nvtally", "export", a, dump, "--to", "nvt", "-o", out}, "flight recorder"},
-#endif
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = cli_run(cases[i].argv);

@@ -401,7 +401,6 @@ static void options_go_on(void **state)
     free(text);
 }
 
-#ifdef HAVE_YAJL
 static void directories_have_their_study(void **state)
 {
     (void)state;
@@ -420,7 +419,6 @@ static void directories_have_their_study(void **state)
     assert_null(strstr(all.out, "more rows"));
     cli_result_free(&all);
 }
-#endif
 
 /* The end of a recording shows the overview, on a terminal alone. */
 static void recordings_end_with_it(void **state)
@@ -458,9 +456,7 @@ int main(void)
         cmocka_unit_test(what_takes_most_is_shown),
         cmocka_unit_test(a_training_step_is_read_at_once),
         cmocka_unit_test(options_go_on),
-#ifdef HAVE_YAJL
         cmocka_unit_test(directories_have_their_study),
-#endif
         cmocka_unit_test(recordings_end_with_it),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

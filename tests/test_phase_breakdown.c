@@ -413,7 +413,6 @@ static void kernels_by_name(void **state)
                      NVT_TELLING_NAME_MAX - 1);
 }
 
-#ifdef HAVE_YAJL
 /* A profile with one phase, in which each of these kernels runs once, all for the same time; read as any other. */
 static struct nvt_trace *profile_of_all(const char *path)
 {
@@ -489,7 +488,6 @@ static void products_of_a_profile(void **state)
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }
-#endif
 
 /* The workload's own ranges: two layers, so two of each part a phase; FLOPs as docs/workloads.md
  * has them: 2·H·T²·w = 2·(4·2)·16²·8 of scores and as many of values, each layer; softmax 5·H·T·(T
@@ -543,9 +541,7 @@ int main(void)
         cmocka_unit_test(attention_on_both_clocks),
         cmocka_unit_test(attention_is_of_one_clock),
         cmocka_unit_test(kernels_by_name),
-#ifdef HAVE_YAJL
         cmocka_unit_test(products_of_a_profile),
-#endif
         cmocka_unit_test(what_is_not_named_is_counted),
         cmocka_unit_test(a_transformer_has_them),
     };

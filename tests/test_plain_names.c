@@ -63,7 +63,6 @@ static void names_lose_their_numbers(void **state)
     nvt_trace_free(trace);
 }
 
-#ifdef HAVE_YAJL
 static const char *write_profile(void)
 {
     const char *path = cli_in(cli_folder, "p.json");
@@ -193,17 +192,14 @@ static void the_first_rows_are_shown(void **state)
         cli_expect_failure(&result, "must be a number of rows, 0 for all");
     }
 }
-#endif
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_lose_their_numbers),
-#ifdef HAVE_YAJL
         cmocka_unit_test(reports_do_it_when_asked_to),
         cmocka_unit_test(many_names_are_put_together),
         cmocka_unit_test(the_first_rows_are_shown),
-#endif
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -14,8 +14,6 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 
-#ifdef HAVE_YAJL
-
 /* Made-up rows: linear, two of each other line, at size 64 and batch 1; and one that failed. */
 static void write_rows(const char *directory, const char *device)
 {
@@ -602,14 +600,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-/* Run directories cannot be read without yajl, so there is nothing to draw from. */
-int main(void)
-{
-    puts("not run: built without yajl");
-    return 0;
-}
-
-#endif

@@ -15,8 +15,6 @@
 #include "../plots/chart.h"
 #include "cli.h"
 
-#ifdef HAVE_YAJL
-
 static struct cli_result plot(const char *trace)
 {
     const char *const argv[] = {"nvtally", "plot", trace, NULL};
@@ -404,14 +402,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-/* The traces are JSON. */
-int main(void)
-{
-    puts("not run: built without yajl");
-    return 0;
-}
-
-#endif

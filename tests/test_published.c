@@ -17,8 +17,6 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 
-#ifdef HAVE_YAJL
-
 static struct nvt_error err;
 
 /* Where a document's benchmark content begins, and how many configurations it has. */
@@ -542,12 +540,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-    return 0;
-}
-
-#endif

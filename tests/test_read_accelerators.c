@@ -19,8 +19,6 @@
 #include "cli.h"
 #include "read_kit.h"
 
-#ifdef HAVE_YAJL
-
 #define EVENT(category, name, tid, ts, dur, args)                                                  \
     "{\"ph\": \"X\", \"cat\": \"" category "\", \"name\": \"" name                                 \
     "\", \"pid\": 77, \"tid\": " tid ", \"ts\": " ts ", \"dur\": " dur ", \"args\": {" args "}}"
@@ -236,10 +234,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
-#else
-int main(void)
-{
-    puts("not run: built without yajl");
-    return 0;
-}
-#endif

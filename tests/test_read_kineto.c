@@ -19,7 +19,6 @@
 #include "cli.h"
 #include "read_kit.h"
 
-#ifdef HAVE_YAJL
 #ifdef HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -831,10 +830,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
-#else
-int main(void)
-{
-    puts("not run: built without yajl");
-    return 0;
-}
-#endif

@@ -13,8 +13,6 @@
 #include "../analyze/input/repeats.h"
 #include "cli.h"
 
-#ifdef HAVE_YAJL
-
 static struct nvt_error err = NVT_ERROR_INIT;
 
 /* Rows of a run --collect off,nvtx --repeat 2: of 2 iterations of 10 and 20, and of 30 and 40, at `off`; ten times as
@@ -208,12 +206,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-    return 0;
-}
-
-#endif

@@ -20,8 +20,6 @@
 #include "cli.h"
 #include "html_check.h"
 
-#ifdef HAVE_YAJL
-
 #define EVIL "</pre><script>alert(1)</script><img src='http://x/y'>\\\"&{}%_$#~^|`"
 #define ROW(size, mode, fragments, forward)                                                        \
     "{\"workload\": \"fragmented\", \"size\": " size ", \"batch\": 1, \"mode\": \"" mode           \
@@ -755,12 +753,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-    return 0;
-}
-
-#endif

@@ -602,8 +602,6 @@ static void test_provenance_of_a_day(void **state)
     }
 }
 
-#ifdef HAVE_YAJL
-
 /* A table of one trace has that one's facts, whatever else was read; a trace of a run directory has
  * those of its row. */
 static void test_provenance_of_one(void **state)
@@ -638,8 +636,6 @@ static void test_provenance_of_one(void **state)
     nvt_tables_free(&tables);
     nvt_input_free(&input);
 }
-
-#endif
 
 /* Every report is listed, has a line about it, and its table has the columns that it declares. */
 static void test_registry(void **state)
@@ -699,9 +695,7 @@ int main(void)
         cmocka_unit_test(test_strange_payloads),
         cmocka_unit_test(test_provenance),
         cmocka_unit_test(test_provenance_of_a_day),
-#ifdef HAVE_YAJL
         cmocka_unit_test(test_provenance_of_one),
-#endif
         cmocka_unit_test(test_registry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

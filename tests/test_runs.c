@@ -18,8 +18,6 @@
 #include "cli.h"
 #include "random_kit.h"
 
-#ifdef HAVE_YAJL
-
 #define ROW(axes, rest)                                                                            \
     "{\"workload\": \"fragmented\", \"size\": 64, \"batch\": 2, " axes ", \"backend\": \"host\", " \
     "\"device\": \"A CPU\", \"iterations\": 10, " rest "}\n"
@@ -398,23 +396,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-/* Without yajl a run directory is refused, and the message says why. */
-static void test_refused(void **state)
-{
-    (void)state;
-    struct nvt_record record;
-    struct nvt_error err = NVT_ERROR_INIT;
-    assert_int_equal(nvt_record_parse(&record, "{}", 2, &err), -1);
-    assert_non_null(strstr(err.message, "yajl"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-#endif

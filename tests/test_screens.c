@@ -123,7 +123,6 @@ static void run_directories_fit(void **state)
     expect_fits_with(0, (const char *const[]){"nvtally", "stats", "-r", "fragments", run, NULL});
 }
 
-#ifdef HAVE_YAJL
 static void studies_fit(void **state)
 {
     (void)state;
@@ -195,7 +194,6 @@ static void profiles_of_ranks_fit(void **state)
     assert_non_null(strstr(text, "GPU idle"));
     free(text);
 }
-#endif
 
 /* Kernels that differ look different, however little room there is: of each line the name, which is last. */
 static void kernels_look_different(void **state)
@@ -296,10 +294,8 @@ int main(void)
         cmocka_unit_test(exports_of_nsys_fit),
 #endif
         cmocka_unit_test(run_directories_fit),
-#ifdef HAVE_YAJL
         cmocka_unit_test(studies_fit),
         cmocka_unit_test(profiles_of_ranks_fit),
-#endif
         cmocka_unit_test(kernels_look_different),
         cmocka_unit_test(numbers_have_units),
         cmocka_unit_test(colours_are_where_they_are_wanted),

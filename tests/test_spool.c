@@ -62,7 +62,6 @@ static void expect_same(const char *file)
     assert_int_equal(mkdir(cli_in(cli_folder, "copies"), 0755), 0);
 }
 
-#if defined(HAVE_YAJL) || defined(HAVE_SQLITE)
 /* A file of the fuzzers' corpus, in the test's own folder. */
 static void copy_and_expect_same(const char *from, const char *name)
 {
@@ -73,16 +72,13 @@ static void copy_and_expect_same(const char *from, const char *name)
     free(data);
     expect_same(cli_in(cli_folder, name));
 }
-#endif
 
 static void every_format_comes_through_a_pipe(void **state)
 {
     (void)state;
     assert_int_equal(mkdir(cli_in(cli_folder, "copies"), 0755), 0);
     expect_same(record());
-#ifdef HAVE_YAJL
     copy_and_expect_same("tests/fuzz/corpus/kineto/object.json", "t.json");
-#endif
 #ifdef HAVE_SQLITE
     copy_and_expect_same("tests/fuzz/corpus/nsys/both.sqlite", "t.sqlite");
 #endif

@@ -76,7 +76,6 @@ static void test_help_and_version(void **state)
     }
 }
 
-#ifdef HAVE_YAJL
 static const char *write_trace(const char *name, const char *text)
 {
     const char *path = cli_in(cli_folder, name);
@@ -362,7 +361,6 @@ static void test_terminal(void **state)
         " a_kernel_of_a_name_that_takes_much_of_a_line\n"); /* a pipe, whatever COLUMNS says */
     expect_out(wide, LONG_NAME);
 }
-#endif
 
 /* What cannot be written leaves what was there; pipes and devices are written themselves. */
 static void test_output_is_replaced_when_it_is_whole(void **state)
@@ -392,7 +390,6 @@ int main(void)
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_help_and_version),
         cmocka_unit_test(test_output_is_replaced_when_it_is_whole),
-#ifdef HAVE_YAJL
         cmocka_unit_test(test_note_of_a_crash),
         cmocka_unit_test(test_default_of_a_device),
         cmocka_unit_test(test_names_of_reports),
@@ -402,7 +399,6 @@ int main(void)
         cmocka_unit_test(test_a_trace_that_is_given_twice),
         cmocka_unit_test(test_directory_of_traces),
         cmocka_unit_test(test_terminal),
-#endif
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -19,8 +19,6 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 
-#ifdef HAVE_YAJL
-
 static const char *const operations[] = {"standard_fwd",
                                          "standard_gw",
                                          "standard_gx",
@@ -380,10 +378,3 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
-
-#else
-int main(void)
-{
-    return 0;
-}
-#endif

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include <cmocka.h>
-#ifdef HAVE_YAJL
-#include <yajl/yajl_tree.h>
-#endif
+
+#include "json_flat.h"
 
 #include "../lib/count_of.h"
 #include "../lib/render.h"
@@ -567,32 +566,34 @@ static void names_that_differ_look_different(void **state)
     }
 }
 
-#ifdef HAVE_YAJL
 static void test_json(void **state)
 {
     (void)state;
     struct nvt_table *table = nasty_table();
-    char *text = render("json", table), message[200];
-    yajl_val root = yajl_tree_parse(text, message, sizeof(message));
-    assert_true(YAJL_IS_ARRAY(root));
-    assert_int_equal(root->u.array.len, NAMES + 1);
+    char *text = render("json", table);
+    struct json_flat flat = json_flat(text);
     for (size_t i = 0; i < NAMES; i++) {
-        const char *name[] = {"Name", NULL}, *total[] = {"Total (ns)", NULL};
-        const char *steady[] = {"steady", NULL}, *mean[] = {"mean (ns)", NULL};
-        yajl_val row = root->u.array.values[i];
         char valid[1000], *to = valid;
         for (const char *at = names[i]; *at;)
             to += nvt_utf8_put(nvt_utf8_next(&at), to);
         *to = 0;
-        assert_string_equal(YAJL_GET_STRING(yajl_tree_get(row, name, yajl_t_string)), valid);
-        assert_true(YAJL_GET_INTEGER(yajl_tree_get(row, total, yajl_t_number)) ==
-                    (long long)i * 1234567);
-        assert_non_null(yajl_tree_get(row, mean, yajl_t_number));
-        assert_true(YAJL_IS_TRUE(yajl_tree_get(row, steady, yajl_t_any)) == (i > 0));
+        const struct json_flat_value *name = json_flat_at(&flat, "%zu.Name", i),
+                                     *total = json_flat_at(&flat, "%zu.Total (ns)", i),
+                                     *mean = json_flat_at(&flat, "%zu.mean (ns)", i),
+                                     *steady = json_flat_at(&flat, "%zu.steady", i);
+        assert_true(name && total && mean && steady);
+        assert_int_equal(name->type, NVT_JSON_TEXT);
+        assert_string_equal(name->text, valid);
+        assert_int_equal(total->type, NVT_JSON_NUMBER);
+        assert_true(strtoll(total->text, NULL, 10) == (long long)i * 1234567);
+        assert_int_equal(mean->type, NVT_JSON_NUMBER);
+        assert_int_equal(steady->type, i ? NVT_JSON_TRUE : NVT_JSON_FALSE);
     }
-    const char *name[] = {"Name", NULL};
-    assert_true(YAJL_IS_NULL(yajl_tree_get(root->u.array.values[NAMES], name, yajl_t_any)));
-    yajl_tree_free(root);
+    const struct json_flat_value *last = json_flat_at(&flat, "%zu.Name", (size_t)NAMES);
+    assert_non_null(last);
+    assert_int_equal(last->type, NVT_JSON_NULL);
+    assert_null(json_flat_at(&flat, "%zu.Name", (size_t)NAMES + 1));
+    json_flat_free(&flat);
     free(text);
     nvt_table_free(table);
 }
@@ -603,16 +604,16 @@ static void test_json_of_several(void **state)
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_tables_add(&tables, nasty_table()), 0);
     assert_int_equal(nvt_tables_add(&tables, new_table()), 0);
-    char *text = render_list("json", &tables), message[200];
-    yajl_val root = yajl_tree_parse(text, message, sizeof(message));
-    const char *first[] = {"demo", NULL}, *second[] = {"demo#2", NULL};
-    assert_int_equal(yajl_tree_get(root, first, yajl_t_array)->u.array.len, NAMES + 1);
-    assert_int_equal(yajl_tree_get(root, second, yajl_t_array)->u.array.len, 0);
-    yajl_tree_free(root);
+    char *text = render_list("json", &tables);
+    struct json_flat flat = json_flat(text);
+    assert_non_null(json_flat_at(&flat, "demo.%zu.Name", (size_t)NAMES));
+    assert_null(json_flat_at(&flat, "demo.%zu.Name", (size_t)NAMES + 1));
+    assert_non_null(strstr(text, "\"demo#2\""));
+    assert_null(json_flat_at(&flat, "demo#2.0.Name"));
+    json_flat_free(&flat);
     free(text);
     nvt_tables_free(&tables);
 }
-#endif
 
 static void test_markdown(void **state)
 {
@@ -772,10 +773,8 @@ int main(void)
         cmocka_unit_test(test_captions_say_what_all_have),
         cmocka_unit_test(test_tables_fit_a_terminal),
         cmocka_unit_test(names_that_differ_look_different),
-#ifdef HAVE_YAJL
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_of_several),
-#endif
         cmocka_unit_test(test_markdown),
         cmocka_unit_test(test_latex),
         cmocka_unit_test(test_random_bytes),

@@ -227,7 +227,6 @@ static void exports_name_them(void **state)
     for (size_t i = 0; i < NVT_COUNT_OF(events); i++)
         if (!strstr(result.out, events[i]))
             fail_msg("no '%s' in\n%s", events[i], result.out);
-#ifdef HAVE_YAJL
     const char *back = cli_in(cli_folder, "t.json");
     cli_write_file(back, result.out, strlen(result.out));
     struct nvt_trace *trace = kit_read(back);
@@ -235,7 +234,6 @@ static void exports_name_them(void **state)
     assert_int_equal(trace->ranges.count, 0); /* they are none */
     assert_int_equal(trace->marks.count, 0);
     nvt_trace_free(trace);
-#endif
     cli_result_free(&result);
 }
 
