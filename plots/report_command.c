@@ -365,6 +365,24 @@ out:
     return status;
 }
 
+/* Read the first trace of either side, where there are two of them; what is not read has no timeline. */
+static void read_timelines(const struct request *request, int count, char **arguments,
+                           struct nvt_input sides[2])
+{
+    struct nvt_error ignored = NVT_ERROR_INIT;
+    int vs = 0, others = 0;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(arguments[i], "vs"))
+            vs = others++ ? vs : i;
+    for (int i = 0; i < 2 && others == 1 && vs + 1 < count; i++) {
+        sides[i] = (struct nvt_input){
+            .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+        if (nvt_input_add(&sides[i], arguments[i ? vs + 1 : 0], &ignored) ||
+            nvt_input_traces(&sides[i], &ignored))
+            break;
+    }
+}
+
 /* The same of what is compared. */
 static int report_changes(struct request *request, int count, char **sides, struct nvt_error *err)
 {
@@ -372,15 +390,24 @@ static int report_changes(struct request *request, int count, char **sides, stru
         .command = "report", .window = &request->window, .iteration = request->iteration};
     struct nvt_changes *changes = &request->changes;
     struct nvt_document document = {0};
+    struct nvt_input shown[2] = {0};
     request->is_comparison = 1;
     int status = find_output(request, count, sides[0], err) ||
                  nvt_changes_read(changes, &how, 1, count, sides, err);
     if (!status)
         status = prepare_output(request, err) || draw_all(request, err);
     if (!status) {
-        const struct nvt_change_story story = {
-            changes,           request->title,         request->command,
-            request->pictures, request->picture_count, request->reason};
+        const int has_timeline = !strcmp(request->format->suffix, "html") && request->embed;
+        if (has_timeline)
+            read_timelines(request, count, sides, shown);
+        const struct nvt_change_story story = {changes,
+                                               request->title,
+                                               request->command,
+                                               request->pictures,
+                                               request->picture_count,
+                                               request->reason,
+                                               has_timeline ? shown : NULL,
+                                               (size_t)request->embed};
         status = nvt_change_story_tell(&story, &document, err);
     }
     if (!status)
@@ -390,6 +417,8 @@ static int report_changes(struct request *request, int count, char **sides, stru
         nvt_command_lines(changes->comparison.notes.data, changes->comparison.notes.size);
     }
     nvt_document_free(&document);
+    for (size_t i = 0; i < 2; i++)
+        nvt_input_free(&shown[i]);
     nvt_changes_free(changes);
     return status ? -1 : 0;
 }

@@ -137,6 +137,8 @@ int nvt_change_story_tell(const struct nvt_change_story *story, struct nvt_docum
     put_table(story, document);
     if (put_memory(story, document, err))
         return -1;
+    if (story->sides && nvt_story_timelines(story->sides, story->embed, document, err))
+        return -1;
     put_notes(story, document);
     put_again(story, document);
     return document->failed || !document->title ? nvt_fail(err, "out of memory") : 0;

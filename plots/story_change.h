@@ -14,7 +14,9 @@ struct nvt_change_story {
     const char *command; /* that makes this report */
     const struct nvt_story_picture *pictures;
     size_t picture_count;
-    const char *no_pictures; /* why there are none, or NULL */
+    const char *no_pictures;       /* why there are none, or NULL */
+    const struct nvt_input *sides; /* two that have a timeline, or NULL */
+    size_t embed;                  /* bytes of it, at most; 0: none */
 };
 
 /* Fill the document. 0, or -1 with err filled (out of memory). */

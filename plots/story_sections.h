@@ -46,6 +46,10 @@ int nvt_story_facts(const struct nvt_input *input, const struct nvt_overview *ov
 int nvt_story_timeline(const struct nvt_input *input, const struct nvt_overview *overview,
                        size_t most, struct nvt_document *document, struct nvt_error *err);
 
+/* One of the first trace of each of two sides, on one axis; none where a side has no trace. 0, or -1 with err. */
+int nvt_story_timelines(const struct nvt_input sides[2], size_t most, struct nvt_document *document,
+                        struct nvt_error *err);
+
 /* Flame graphs of the same traces. 0, or -1 with err. */
 int nvt_story_flames(const struct nvt_input *input, struct nvt_document *document,
                      struct nvt_error *err);

@@ -80,6 +80,9 @@ static void test_page(void **state)
                         "rows of the tree fold: iteration\n"
                         "rows are filtered: True\n"
                         "the document loads: ['r.html']\n"
+                        "lanes of a compared document: AABBAABB\n"
+                        "its table of both: True\n"
+                        "it loads: ['c.html']\n"
                         "the server outlives a killed browser: True\n");
     cli_result_free(&result);
 }

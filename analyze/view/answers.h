@@ -92,10 +92,10 @@ void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_findin
                         size_t side, struct nvt_buffer *out);
 
 /*
- * What a page without a server needs, in about `most` bytes at most (analyze/view/embed.c): {"lanes":…,"findings":…, as above, "window":[from,to],
- * "tiles":[…]}. The window is the median iteration of the first side, or all. Tiles are of all lanes: what comes before the window, the window and
- * what follows it at one scale, and the window once more at full detail, or as much of it as there is room for; null: nothing.
- * 1: there is too little room for anything.
+ * What a page without a server needs, in about `most` bytes at most (analyze/view/embed.c): {"lanes":…,"findings":…, as above, or where they are
+ * NULL, looked for; "sides":[{"window":[from,to],"tiles":[…]}…]}. The window is the side's median iteration, or all. Tiles are of the side's lanes:
+ * what comes before the window, the window and what follows it at one scale, and the window once more at full detail, or as much of it as there is
+ * room for; null: nothing. The detail is the least of all sides. 1: there is too little room for anything.
  */
 enum nvt_view_detail { NVT_DETAIL_NONE, NVT_DETAIL_MORE, NVT_DETAIL_FULL }; /* of the window */
 int nvt_answer_embedded(const struct nvt_viewer *viewer, const struct nvt_findings *findings,

@@ -321,6 +321,25 @@ def document(browser):
     print("the document loads:", sorted(set(url.split("/")[-1] for url in browser.requests if url.startswith(("http", "file")))))
 
 
+def comparison(browser):
+    """The document of a comparison: the first trace of each side, on one axis."""
+    path = os.path.join(FOLDER, "c.html")
+    subprocess.run([NVTALLY, "report", TRACE, "vs", TRACE, "-o", path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    browser.requests.clear()
+    browser.send("Page.navigate", url="file://" + path)
+    browser.wait("document.querySelector('.timeline')")
+    browser.ask("document.querySelector('.timeline').scrollIntoView()")
+    page = "document.querySelector('iframe').contentWindow"
+    browser.wait(page + ".document.documentElement.dataset.ready")
+    print("lanes of a compared document:", browser.ask("[...%s.document.querySelectorAll('#labels li b')].map(b=>b.textContent).join('').slice(0,8)" % page))
+    browser.ask("(()=>{const w=%s,at=JSON.parse(w.document.getElementById('data').textContent).lanes.sides[0].median;w.show(...at);w.mark(...at)})()" % page)
+    browser.wait(page + ".document.getElementById('window').dataset.ready")
+    rows = browser.ask("[...%s.document.querySelectorAll('#window tr')].map(r=>[...r.cells].map(c=>c.textContent))" % page)
+    rows = [row for row in rows if row[0] != "name"]
+    print("its table of both:", len(rows) > 20 and all(row[1] == row[2] and row[3] == "0 ns" for row in rows))
+    print("it loads:", sorted(set(url.split("/")[-1] for url in browser.requests if url.startswith(("http", "file")))))
+
+
 def main():
     view, address = start(TRACE)
     try:
@@ -336,6 +355,7 @@ def main():
         compare(browser)
         growing(browser)
         document(browser)
+        comparison(browser)
         browser.end()
         print("the server outlives a killed browser:", view.poll() is None)
     finally:

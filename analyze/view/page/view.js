@@ -19,9 +19,10 @@ const local = {
   lanes: () => data.lanes,
   findings: () => data.findings,
   // What begins in the window is taken from its own tile where that is there and wanted, the rest from those around it.
-  parts: fine => { const [before, middle, after, window] = data.tiles; return [[before, -Infinity], [fine && window || middle, before ? data.window[0] : -Infinity], [after, data.window[1]]].filter(([tile]) => tile); },
+  parts(side, fine) { const {window: at, tiles: [before, middle, after, window]} = data.sides[side]; return [[before, -Infinity], [fine && window || middle, before ? at[0] : -Infinity], [after, at[1]]].filter(([tile]) => tile); },
   tiles({from, to, lanes}) {
-    const parts = local.parts((to - from) / 2 < 10 * (data.window[1] - data.window[0])), out = {};
+    const side = sideOf(laneOf({lane: parseInt(lanes)}).trace), {window} = data.sides[side];
+    const parts = local.parts(side, (to - from) / 2 < 10 * (window[1] - window[0])), out = {};
     for (const id of lanes.split(',')) {
       if (parts[0][0].lanes[id].curve) { out[id] = {curve: parts.flatMap(([tile, begin]) => { const {curve} = tile.lanes[id]; let i = 0; while (curve[i] < begin) i += 4; return curve.slice(i); })}; continue; }
       out[id] = {tracks: parts[0][0].lanes[id].tracks.map((_, number) => parts.flatMap(([tile, begin]) => {
@@ -32,8 +33,9 @@ const local = {
     }
     return {names: merged(parts.map(([tile]) => tile.names)), classes: merged(parts.map(([tile]) => tile.classes)), lanes: out};
   },
-  *spans() {
-    for (const [tile, begin] of local.parts(true)) for (const lane of all.lanes) {
+  *spans(side) {
+    for (const [tile, begin] of local.parts(side, true)) for (const lane of all.lanes) {
+      if (sideOf(lane.trace) !== side) continue;
       const {tracks} = tile.lanes[lane.id];
       for (let track = 0; tracks && track < tracks.length; track++) for (let i = 0; i < tracks[track].length; i += 6) {
         const [start, length, ns, count, name, row] = tracks[track].slice(i, i + 6);
@@ -42,24 +44,29 @@ const local = {
     }
   },
   event: () => ({fields: [], path: [], links: [], neighbours: []}),
-  window({from, to}) {
-    const sums = {ranges: new Map(), operations: new Map(), 'CUDA calls': new Map()}, rows = kind => [...sums[kind].values()].sort((a, b) => b.at(-1) - a.at(-1));
+  window({from, to, side, with: other, with_from, with_to}) {
+    const sums = {ranges: new Map(), operations: new Map(), 'CUDA calls': new Map()}, zeros = other === undefined ? [0, 0] : [0, 0, 0, 0];
+    const weight = row => other === undefined ? row[2] : Math.abs(row[4] - row[2]), rows = kind => [...sums[kind].values()].sort((a, b) => weight(b) - weight(a));
     let coarse = false;
-    for (const span of local.spans()) {
-      const of = sums[all.kinds[span.lane.kind]];
-      if (!of || span.start < from || span.start > to) continue;
-      coarse ||= span.count > 1;
-      const row = of.get(span.name) || [span.name, 0, 0];
-      row[1] += span.count;
-      row[2] += span.ns;
-      of.set(span.name, row);
-    }
+    const add = (side, from, to, at) => {
+      for (const span of local.spans(side)) {
+        const of = sums[all.kinds[span.lane.kind]];
+        if (!of || span.start < from || span.start > to) continue;
+        coarse ||= span.count > 1;
+        const row = of.get(span.name) || [span.name, ...zeros];
+        row[at] += span.count;
+        row[at + 1] += span.ns;
+        of.set(span.name, row);
+      }
+    };
+    add(side, from, to, 1);
+    if (other !== undefined) add(other, with_from, with_to, 3);
     if (coarse) return {ranges: [], operations: [], calls: [], more: 0, coarse};
-    return {ranges: rows('ranges').map(([name, n, ns]) => [name, '', n, ns]), operations: rows('operations'), calls: rows('CUDA calls'), more: 0};
+    return {ranges: rows('ranges').map(([name, ...rest]) => [name, '', ...rest]), operations: rows('operations'), calls: rows('CUDA calls'), more: 0};
   },
   find({text, moment}) {
     const found = new Map();
-    for (const span of local.spans()) {
+    for (const span of all.sides.flatMap((_, side) => [...local.spans(side)])) {
       if (span.count > 1 || all.kinds[span.lane.kind] === 'iterations' || !span.name.toLowerCase().includes(text.toLowerCase())) continue;
       const key = span.lane.trace + ' ' + span.name, row = found.get(key) || [span.lane.trace, span.name, 0, 0, 0, 0, NaN, 0];
       row[2]++;
@@ -112,6 +119,7 @@ const x = moment => side + (moment - from) / (to - from) * width();
 const moment = px => from + (px - side) / width() * (to - from);
 
 const isOf = (trace, side) => trace >= side.first && trace < side.first + side.traces;
+const sideOf = trace => all.sides.findIndex(side => isOf(trace, side));
 // What a lane is called in any run: without the numbers of processes and threads; `loosely` the first, second … of its kind in its process.
 function keysOf(entries, loosely) {
   const processes = new Map(), seen = new Map(), keys = new Map();
@@ -503,9 +511,9 @@ const ways = () => {
 // `again`: what is shown stays as it is.
 function offer(again) {
   const list = ways(), select = $('tie'), kept = select.value;
-  select.hidden = !list.length || !!data;
+  select.hidden = !list.length || data && all.sides.length < 2;
   select.replaceChildren();
-  for (const [key, text] of list.concat([['pins', 'chosen events aligned (p, c)']])) make('option', text, select).value = key;
+  for (const [key, text] of list.concat(data ? [] : [['pins', 'chosen events aligned (p, c)']])) make('option', text, select).value = key;
   select.onchange = () => { const way = list.find(([key]) => key === select.value); if (way) way[2](); else if (pinned) compare(); else note('Select an event and press p, select another and press c.'); };
   if (again) select.value = kept;
   else if (all.sides.length > 1) list[0][2]();
