@@ -186,7 +186,7 @@ int nvt_json_source_next(struct nvt_json_source *source, struct nvt_buffer *part
     source->behind.size = 0;
     fill(source, part);
     const size_t cut = source->is_over ? part->size : last_item(part->data, part->size);
-    if (nvt_buffer_append(&source->behind, part->data + cut, part->size - cut))
+    if (part->size > cut && nvt_buffer_append(&source->behind, part->data + cut, part->size - cut))
         return no_memory(source, err);
     part->size = cut;
     source->given += (int64_t)cut;

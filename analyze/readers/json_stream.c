@@ -88,7 +88,8 @@ static int take_part(struct stream *stream, struct nvt_json_part *part)
         nvt_json_scan_end_item(&stream->scan);
     }
     stream->offset += (int64_t)from;
-    return scan(stream, part->text.data + from, part->text.size - from, 0);
+    return part->text.size > from ? scan(stream, part->text.data + from, part->text.size - from, 0)
+                                  : 0;
 }
 
 /* The text ends, or what was compressed does. 0, or -1 with err filled. */

@@ -188,9 +188,11 @@ static enum place inside(struct reader *reader, enum place place, int is_array)
                                      : IN_TOP;
 }
 
-/* An item of a list that is not read. */
+/* An item of a list that is not read. A note gets the list's name, which may be any bytes. */
 static void count_unread(struct reader *reader)
 {
+    for (char *at = reader->key; *at; at++)
+        *at = isalnum((unsigned char)*at) ? *at : '_';
     for (int i = 0; i < UNREAD_NAMES; i++) {
         if (!reader->unread[i].count)
             snprintf(reader->unread[i].name, sizeof(reader->unread[i].name), "%s", reader->key);
