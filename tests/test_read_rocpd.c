@@ -69,9 +69,17 @@
     "INTEGER, dst_agent_id INTEGER, src_agent_id INTEGER, size INTEGER, stream_id INTEGER, "       \
     "event_id INTEGER);"                                                                           \
     "INSERT INTO rocpd_memory_copy" end " VALUES (1, 5, 6, 3000, 3100, 7, 4, 0, 4096, 2, 4);"      \
+    "CREATE TABLE rocpd_memory_allocate" end                                                       \
+    " (id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, agent_id INTEGER, type TEXT, level TEXT," \
+    " start BIGINT, \"end\" BIGINT, address INTEGER, size INTEGER);"                               \
+    "INSERT INTO rocpd_memory_allocate" end                                                        \
+    " VALUES (1, 5, 6, 4, 'ALLOC', 'REAL', 1100, 1150, 4096, 64), (2, 5, 6, NULL, 'FREE', "        \
+    "'REAL', 4000, 4050, 4096, 0), (3, 5, 6, 4, 'ALLOC', 'SCRATCH', 1, 2, 0, 8);"                  \
+    "CREATE TABLE rocpd_info_pmc" end " (id INTEGER PRIMARY KEY, name TEXT);"                      \
+    "INSERT INTO rocpd_info_pmc" end " VALUES (1, 'SQ_WAVES');"                                    \
     "CREATE TABLE rocpd_pmc_event" end                                                             \
     " (id INTEGER PRIMARY KEY, event_id INTEGER, pmc_id INTEGER, value REAL);"                     \
-    "INSERT INTO rocpd_pmc_event" end " VALUES (1, 3, 1, 5.0), (2, 3, 2, 6.0);"
+    "INSERT INTO rocpd_pmc_event" end " VALUES (1, 3, 1, 5.0), (2, 3, 2, 6.0), (3, 3, 1, 1.5);"
 
 static void a_run_has_calls_and_devices(void **state)
 {
@@ -113,7 +121,19 @@ static void a_run_has_calls_and_devices(void **state)
     assert_int_equal(trace->ranges.end[0], 5000);
     assert_int_equal(trace->marks.count, 1);
     assert_string_equal(nvt_name(trace, trace->marks.name[0]), "here");
-    assert_non_null(strstr(trace->notes, "values of hardware counters are not read (2)"));
+    assert_int_equal(trace->memory.count, 2);
+    assert_int_equal(trace->memory.device[0], 1);
+    assert_int_equal(trace->memory.bytes[0], 64);
+    assert_int_equal(trace->memory.kind[1], NVT_MEMORY_FREE);
+    assert_int_equal(trace->memory.device[1], 1);
+    assert_int_equal(trace->memory.bytes[1], 64);
+    /* The instances of a counter are added up, at the end of the kernel. */
+    assert_int_equal(trace->counter_samples.count, 1);
+    assert_true(trace->counter_samples.value[0] == 6.5);
+    assert_int_equal(trace->counter_samples.time[0], 2600);
+    assert_string_equal(nvt_name(trace, trace->counters.name[0]), "SQ_WAVES");
+    assert_non_null(strstr(trace->notes, "values of counters without a kernel are not read (1)"));
+    assert_non_null(strstr(trace->notes, "scratch memory is not read (1)"));
     assert_non_null(strstr(trace->notes, "1 events without times"));
     nvt_trace_free(trace);
 }

@@ -20,6 +20,7 @@ static int recognizes(const uint8_t *head, size_t size)
 }
 
 #ifdef HAVE_SQLITE
+#include <math.h>
 #include <stdio.h>
 
 #include "../../lib/count_of.h"
@@ -45,12 +46,14 @@ struct rocpd {
     struct nvt_nsys nsys; /* its rows and cells; first, as rows are handed to it */
     char suffix[SUFFIX];
     struct nvt_map strings, processes, threads, kernels, agents,
-        events; /* id -> string, row or item */
+        events,                             /* id -> string, row or item */
+        pmcs, dispatches;                   /* of counters -> string; event of a dispatch -> op */
+    struct nvt_map sizes, counters, values; /* rocm.h; op << 32 | counter's name -> sample */
     struct kernel_symbol *kernel;
     struct nvt_rocm_agent *agent;
     struct event *event;
     uint32_t kernel_count, agent_count, event_count;
-    uint64_t unread[3]; /* rows of memory, counters and samples */
+    uint64_t unread[3]; /* rows of scratch memory, counters of no kernel, and samples */
 };
 
 static struct rocpd *rocpd_of(struct nvt_nsys *reader)
@@ -284,7 +287,10 @@ static int take_dispatch(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     op.name = kernel ? kernel->name : 0;
     op.short_name = kernel ? kernel->short_name : 0;
     op.detail = nvt_trace_kernel(reader->trace, &shape);
-    return op.detail == NVT_NONE || nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
+    const uint32_t row = op.detail == NVT_NONE ? NVT_NONE : nvt_op_add(reader->trace, &op);
+    return row == NVT_NONE ? -1
+                           : nvt_map_set(&rocpd_of(reader)->dispatches,
+                                         (uint64_t)nvt_nsys_int(table, OP_EVENT, -1), row);
 }
 
 static int take_copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
@@ -298,21 +304,79 @@ static int take_copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                              agent_at(rocpd, table, COPY_TARGET));
 }
 
+/* --- memory and counters --- */
+
+enum { M_START, M_END, M_PROCESS, M_THREAD, M_AGENT, M_TYPE, M_LEVEL, M_ADDRESS, M_SIZE };
+
+static int take_memory(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct rocpd *rocpd = rocpd_of(reader);
+    const uint32_t process = found(&rocpd->processes, table, M_PROCESS);
+    const uint32_t thread = found(&rocpd->threads, table, M_THREAD);
+    const char *level = nvt_nsys_plain_text(table, M_LEVEL);
+    if (level && !strcmp(level, "SCRATCH")) {
+        rocpd->unread[0]++;
+        return 0;
+    }
+    const char *type = nvt_nsys_plain_text(table, M_TYPE);
+    struct nvt_memory_event event = {.time = nvt_nsys_time(table, M_END),
+                                     .process = process == NVT_MAP_NONE ? 0 : process,
+                                     .thread = thread == NVT_MAP_NONE ? NVT_NONE : thread,
+                                     .address = (uint64_t)nvt_nsys_int(table, M_ADDRESS, 0),
+                                     .bytes = nvt_nsys_size(table, M_SIZE),
+                                     .source = nvt_strings_add_text(reader->trace->strings, "HSA"),
+                                     .kind = type && !strcmp(type, "FREE") ? NVT_MEMORY_FREE
+                                                                           : NVT_MEMORY_ALLOC};
+    if (nvt_nsys_is_untimed(nvt_nsys_time(table, M_START), event.time))
+        return 1;
+    return event.source == NVT_NO_STRING ? -1
+                                         : nvt_rocm_add_memory(reader->trace, &rocpd->sizes, &event,
+                                                               agent_at(rocpd, table, M_AGENT));
+}
+
+static int take_pmc(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    const uint32_t name = nvt_nsys_text(reader, table, TEXT);
+    return name == NVT_NO_STRING
+               ? -1
+               : nvt_map_set(&rocpd_of(reader)->pmcs, (uint64_t)nvt_nsys_int(table, ID, -1), name);
+}
+
+enum { VALUE_EVENT, VALUE_PMC, VALUE };
+
+/* A counter has a row for each of its instances, as shader engines are: their sum is the kernel's. */
+static int take_value(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct rocpd *rocpd = rocpd_of(reader);
+    struct nvt_trace *trace = reader->trace;
+    const uint32_t row = found(&rocpd->dispatches, table, VALUE_EVENT);
+    const uint32_t name = found(&rocpd->pmcs, table, VALUE_PMC);
+    int64_t whole;
+    double value = 0;
+    nvt_nsys_number(table, VALUE, &whole, &value);
+    if (row == NVT_MAP_NONE || name == NVT_MAP_NONE) {
+        rocpd->unread[1]++;
+        return 0;
+    }
+    uint32_t *sample = nvt_map_at(&rocpd->values, (uint64_t)row << 32 | name);
+    if (!sample)
+        return -1;
+    if (*sample != NVT_MAP_NONE) {
+        const double sum = trace->counter_samples.value[*sample] + value;
+        trace->counter_samples.value[*sample] =
+            isfinite(sum) ? sum : trace->counter_samples.value[*sample];
+        return 0;
+    }
+    const struct nvt_op op = {.process = trace->ops.process[row],
+                              .device = trace->ops.device[row],
+                              .end = trace->ops.end[row],
+                              .thread = trace->ops.thread[row]};
+    if (isfinite(value))
+        *sample = trace->counter_samples.count;
+    return nvt_rocm_add_value(trace, &rocpd->counters, &op, name, value);
+}
+
 /* --- what is not read --- */
-
-static int count_memory(struct nvt_nsys *reader, struct nvt_nsys_table *table)
-{
-    (void)table;
-    rocpd_of(reader)->unread[0]++;
-    return 0;
-}
-
-static int count_counters(struct nvt_nsys *reader, struct nvt_nsys_table *table)
-{
-    (void)table;
-    rocpd_of(reader)->unread[1]++;
-    return 0;
-}
 
 static int count_samples(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
@@ -353,15 +417,22 @@ static const struct nvt_nsys_spec specs[] = {
      {"start", "end", "pid", "tid", "stream_id", "event_id", "name_id", "size", "dst_agent_id",
       "src_agent_id"},
      take_copy},
-    {"rocpd_memory_allocate", NULL, 1, {"id"}, count_memory},
-    {"rocpd_pmc_event", NULL, 1, {"id"}, count_counters},
+    {"rocpd_memory_allocate",
+     NULL,
+     2,
+     {"start", "end", "pid", "tid", "agent_id", "type", "level", "address", "size"},
+     take_memory},
+    {"rocpd_info_pmc", NULL, 2, {"id", "name"}, take_pmc},
+    {"rocpd_pmc_event", NULL, 3, {"event_id", "pmc_id", "value"}, take_value},
     {"rocpd_sample", NULL, 1, {"id"}, count_samples},
 };
 
 static void forget(struct rocpd *rocpd)
 {
-    struct nvt_map *const maps[] = {&rocpd->strings, &rocpd->processes, &rocpd->threads,
-                                    &rocpd->kernels, &rocpd->agents,    &rocpd->events};
+    struct nvt_map *const maps[] = {&rocpd->strings,  &rocpd->processes,  &rocpd->threads,
+                                    &rocpd->kernels,  &rocpd->agents,     &rocpd->events,
+                                    &rocpd->pmcs,     &rocpd->dispatches, &rocpd->sizes,
+                                    &rocpd->counters, &rocpd->values};
     for (size_t i = 0; i < NVT_COUNT_OF(maps); i++)
         nvt_map_free(maps[i]);
     free(rocpd->kernel);
@@ -425,13 +496,13 @@ static int find_runs(struct rocpd *rocpd, char suffixes[MOST_RUNS][SUFFIX])
 
 static int finish(const struct rocpd *rocpd)
 {
-    static const char *const what[] = {"memory allocations", "values of hardware counters",
-                                       "samples"};
+    static const char *const what[] = {"scratch memory is not read",
+                                       "values of counters without a kernel are not read",
+                                       "samples are not read"};
     struct nvt_trace *trace = rocpd->nsys.trace;
     for (size_t i = 0; i < NVT_COUNT_OF(what); i++)
         if (rocpd->unread[i])
-            nvt_trace_note(trace, "%s are not read (%llu)", what[i],
-                           (unsigned long long)rocpd->unread[i]);
+            nvt_trace_note(trace, "%s (%llu)", what[i], (unsigned long long)rocpd->unread[i]);
     if (rocpd->nsys.untimed)
         nvt_trace_note(trace, NVT_UNTIMED_NOTE, (unsigned long long)rocpd->nsys.untimed);
     return nvt_rocm_finish(trace)
