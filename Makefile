@@ -321,6 +321,9 @@ words: ## whether documents, manual pages and messages use the words of the glos
 first-screen: $(BUILD)/nvtally $(BUILD)/tests/test_first_screen ## draw the README's picture of the first screen again
 	$(Q)NVTALLY_DRAW=1 NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/test_first_screen
 
+view-picture: all ## draw the README's picture of view again, by chromium
+	$(Q)python3 tests/view/picture.py chromium $(BUILD)/nvtally docs/results/h100/traces/train.nvt docs/images/view.png
+
 demo: all ## the fragment study, small enough for a laptop: a table, charts and findings
 	$(Q)tests/demo
 
@@ -332,5 +335,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words first-screen demo clean help
+.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words first-screen view-picture demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

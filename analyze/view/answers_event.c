@@ -87,7 +87,7 @@ static void put_kernel_fields(struct event *event, uint32_t detail)
               kernels->block_y[detail], kernels->block_z[detail]);
     put_field(event, "registers per thread", "%" PRIu32, kernels->registers[detail]);
     if (kernels->local_memory[detail])
-        put_field(event, "local memory", "%" PRIu64 " B", kernels->local_memory[detail]);
+        put_field(event, "local memory, in all", "%" PRIu64 " B", kernels->local_memory[detail]);
     put_field(event, "shared memory per block", "%" PRIu64 " B",
               (uint64_t)kernels->static_shared[detail] + kernels->dynamic_shared[detail]);
     if (kernels->graph[detail])
@@ -99,7 +99,8 @@ static void put_op_fields(struct event *event)
 {
     const struct nvt_ops *ops = &event->trace->ops;
     const uint32_t row = event->row;
-    put_text(event, "whole name", ops->name[row]);
+    if (ops->name[row] != nvt_op_name(event->trace, row))
+        put_text(event, "whole name", ops->name[row]);
     put_field(event, "device, context, stream", "%" PRIu32 ", %" PRIu32 ", %" PRIu32,
               ops->device[row], ops->context[row], ops->stream[row]);
     if (ops->kind[row] == NVT_OP_KERNEL && ops->detail[row] != NVT_NONE)

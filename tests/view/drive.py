@@ -1,75 +1,17 @@
 #!/usr/bin/env python3
 """usage: drive.py BROWSER NVTALLY TRACE OTHER FOLDER: open the page of `nvtally view` in a headless browser, use it as people do, and
-print what was seen, a line each. The browser is driven over a pipe (its --remote-debugging-pipe), without any module."""
-import json
+print what was seen, a line each."""
 import os
 import shutil
 import subprocess
 import sys
 
+from browser import READY, Browser, start, visit
+
 BROWSER, NVTALLY, TRACE, OTHER, FOLDER = sys.argv[1:6]
 
 
-class Browser:
-    def __init__(self, size):
-        to, self.out = os.pipe()
-        self.into, back = os.pipe()
-        script = 'exec 3<&%d 4>&%d; exec "$@"' % (to, back)
-        self.process = subprocess.Popen(
-            ["bash", "-c", script, "-", BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-             "--user-data-dir=" + os.path.join(FOLDER, "profile" + size), "--window-size=" + size, "about:blank"],
-            pass_fds=(to, back), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(to)
-        os.close(back)
-        self.rest, self.number, self.session, self.requests = b"", 0, None, []
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network"):
-            self.send(domain + ".enable")
-
-    def send(self, method, **values):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": values}
-        if self.session:
-            message["sessionId"] = self.session
-        os.write(self.out, json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self.rest:
-                piece = os.read(self.into, 65536)
-                if not piece:
-                    sys.exit("the browser has ended")
-                self.rest += piece
-            line, self.rest = self.rest.split(b"\0", 1)
-            reply = json.loads(line)
-            if reply.get("method") == "Network.requestWillBeSent":
-                self.requests.append(reply["params"]["request"]["url"])
-            if reply.get("id") == self.number:
-                if "error" in reply:
-                    sys.exit("%s: %s" % (method, reply["error"]))
-                return reply["result"]
-
-    def ask(self, script):
-        result = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
-        if "exceptionDetails" in result:
-            sys.exit("%s: %s" % (script, result["exceptionDetails"]))
-        return result["result"].get("value")
-
-    def wait(self, script):
-        """Until it is true, at most a minute."""
-        if not self.ask("new Promise(done=>{let n=0;const look=()=>{try{if(%s)return done(true)}catch{}"
-                        "if(n++>1200)return done(false);setTimeout(look,50)};look()})" % script):
-            sys.exit("never: " + script)
-
-    def mouse(self, kind, x, y, **more):
-        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
-
 EVENTS = "all.lanes.reduce((sum,lane)=>sum+lane.events,0)"
-READY = "document.documentElement.dataset.ready&&!busy&&!stale"
 
 
 def widest(browser, kind):
@@ -178,21 +120,10 @@ def first_x(browser, copy):
     return browser.ask(at(copy, "x(list[0])"))
 
 
-def start(*traces):
-    view = subprocess.Popen([NVTALLY, "view", "--no-open", *traces], stdout=subprocess.PIPE, text=True)
-    return view, view.stdout.readline().strip()
-
-
-def visit(browser, address):
-    browser.send("Page.navigate", url="about:blank")
-    browser.send("Page.navigate", url=address)
-    browser.wait(READY)
-
-
 def compare(browser):
     """Two recordings, two iterations, two ranks: what belongs together stands at the same place."""
     browser.send("Emulation.setDeviceMetricsOverride", width=1280, height=1600, deviceScaleFactor=1, mobile=False)
-    view, address = start(TRACE, "vs", OTHER)
+    view, address = start(NVTALLY, TRACE, "vs", OTHER)
     try:
         visit(browser, address)
         print("lanes of A and B in turn:", "".join(browser.ask("places.map(p=>'AB'[p.copy])")[:8]))
@@ -213,7 +144,7 @@ def compare(browser):
 
 
 def overlay(browser):
-    view, address = start(TRACE)
+    view, address = start(NVTALLY, TRACE)
     try:
         visit(browser, address)
         browser.ask("$('tie').value='longest';$('tie').onchange()")
@@ -243,7 +174,7 @@ def ranks(browser):
     files = [os.path.join(FOLDER, "job.rank%d.nvt" % rank) for rank in range(2)]
     for file in files:
         shutil.copy(TRACE, file)
-    view, address = start(*files)
+    view, address = start(NVTALLY, *files)
     try:
         visit(browser, address)
         spots = browser.ask("places.filter(p=>all.kinds[p.lane.kind]==='iterations').map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])")
@@ -264,7 +195,7 @@ def growing(browser):
         content = file.read()
     with open(path, "wb") as file:
         file.write(content[:len(content) // 2])
-    view, address = start(path)
+    view, address = start(NVTALLY, path)
     try:
         visit(browser, address)
         browser.wait("document.documentElement.dataset.edition")
@@ -341,9 +272,9 @@ def comparison(browser):
 
 
 def main():
-    view, address = start(TRACE)
+    view, address = start(NVTALLY, TRACE)
     try:
-        browser = Browser("1280,800")
+        browser = Browser(BROWSER, "1280,800", FOLDER)
         use(browser, address)
         for scheme, least in (("light", True), ("dark", False)):
             browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

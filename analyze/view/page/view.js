@@ -547,6 +547,7 @@ async function mark(a, b, ends) {
       if (rows.length) { make('h3', title, out); table(out, other ? ['name', 'A', 'B', 'B \u2212 A'] : ['name', 'count', 'time'], rows); }
     if (reply.more) make('p', count(reply.more) + ' more names', out);
     if (reply.coarse) make('p', 'At this place the document has merged events alone. nvtally view has the figures.', out);
+    document.querySelector('aside').scrollTop = $('window').offsetTop - document.querySelector('aside').offsetTop;
     $('window').dataset.ready = begin + '-' + end;
   } catch (error) { failed(error); }
 }
