@@ -299,7 +299,7 @@ check-tsan: ## the same under ThreadSanitizer
 
 # The injected library too, loaded into clients that have the same sanitizer; programs without one
 # cannot load it, so only the tests that record our own clients are run.
-INJECT_TESTS ?= test_record test_record_losses test_counters test_cupti
+INJECT_TESTS ?= test_record test_record_losses test_record_threads test_record_window test_ctl test_flight test_counters test_cupti
 check-inject: ## the collector under AddressSanitizer and UBSan, the injected library with it
 	$(Q)$(MAKE) BUILD=build-inject-asan SANITIZE="$(ASAN)" INJECT_SANITIZE="$(ASAN)" CFLAGS="-O1 -g" check-inject-run
 

@@ -565,6 +565,7 @@ void nvt_cupti_start(void)
     atomic_store_explicit(&cupti.pid, getpid(), memory_order_release);
     if (nvt_session.control->is_dormant) /* what there is by now CUPTI does not say */
         atomic_store(&cupti.is_up, 1);
+    cupti.late = nvt_session.control->is_dormant || !nvt_capture_is_open();
     if (start_thread()) {
         nvt_cupti_window_handed();
         atomic_store(&cupti.pid, 0);
@@ -574,9 +575,7 @@ void nvt_cupti_start(void)
     listen();
     nvt_cupti_objects(&cupti.api, refused, sizeof(refused));
     report_refused(refused);
-    cupti.late = nvt_session.control->is_dormant != 0;
     switch_recording(refused, sizeof(refused));
-    cupti.late |= !cupti.recording;
     report_refused(refused);
     finish_at_exit();
     nvt_exit_hook(nvt_cupti_finish);
