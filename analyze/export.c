@@ -2,6 +2,7 @@
  * The command `export`.
  */
 #include "exports/export.h"
+#include "exports/arrow.h"
 #include "exports/frames.h"
 #include "exports/merged.h"
 
@@ -129,6 +130,27 @@ static int take_inputs(struct request *request, int count, struct nvt_error *err
     if (request->output && !strcmp(request->output, "-"))
         request->output = NULL;
     return 0;
+}
+
+/* All tables of all traces, as files for data frames. */
+static int export_tables(const struct request *request, struct nvt_error *err)
+{
+    struct nvt_input input = {0};
+    int status = 0;
+    if (strcmp(request->frames, "arrow") != 0)
+        return nvt_frames_write(request->inputs, request->output, err);
+    for (char *const *path = request->inputs; *path && !status; path++)
+        status = nvt_input_add(&input, *path, err);
+    if (!status)
+        status = nvt_input_traces(&input, err);
+    if (!status && !input.trace_count)
+        status = nvt_fail_at(err, request->inputs[0], -1, "has no trace to export");
+    if (!status)
+        status = nvt_arrow_folder(&input, request->output, err);
+    if (!status)
+        nvt_command_notes(&input);
+    nvt_input_free(&input);
+    return status ? -1 : 0;
 }
 
 /* 1: --help was given. */
@@ -405,8 +427,7 @@ int nvt_cmd_export(int argc, char **argv)
         return 0;
     }
     if (!status)
-        status = request.frames
-                     ? nvt_frames_write(request.inputs, request.frames, request.output, &err)
+        status = request.frames      ? export_tables(&request, &err)
                  : request.is_merged ? export_merged(&request, &err)
                                      : export_trace(&request, &err);
     if (!status)

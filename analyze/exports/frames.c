@@ -45,7 +45,7 @@ static int find_places(struct places *places, struct nvt_error *err)
         return nvt_fail(err, "the program's path is too long");
     if (!nvt_is_program(places->python) &&
         nvt_find_program("python3", places->python, sizeof(places->python)))
-        return nvt_fail(err, "export to arrow and parquet needs python3 with pyarrow: there is no "
+        return nvt_fail(err, "export to parquet needs python3 with pyarrow: there is no "
                              "python3 in PATH");
     return 0;
 }
@@ -72,8 +72,7 @@ static int run(char **argv, struct nvt_error *err)
     return nvt_fail(err, "%s", is_own ? last + sizeof(own) - 1 : *last ? last : "python3 failed");
 }
 
-int nvt_frames_write(char *const *paths, const char *form, const char *folder,
-                     struct nvt_error *err)
+int nvt_frames_write(char *const *paths, const char *folder, struct nvt_error *err)
 {
     struct places places;
     size_t count = 0;
@@ -84,8 +83,8 @@ int nvt_frames_write(char *const *paths, const char *form, const char *folder,
     char **argv = calloc(count + 8, sizeof(*argv));
     if (!argv)
         return nvt_fail(err, "out of memory");
-    const char *const first[] = {places.python,    "-c", script, places.checkout,
-                                 places.installed, form, folder};
+    const char *const first[] = {places.python,    "-c",      script, places.checkout,
+                                 places.installed, "parquet", folder};
     memcpy(argv, first, sizeof(first));
     memcpy(argv + 7, paths, count * sizeof(*paths));
     const int status = run(argv, err);

@@ -148,26 +148,59 @@ def export(*arguments):
     return done.returncode, done.stderr
 
 
+def arrow_files(out, job, pyarrow):
+    """Arrow's files, which the program writes without another's: each reader finds what the library hands out."""
+    polars, duckdb = module_found("polars"), module_found("duckdb")
+    trace = nvtally.open(TRACE)
+    with_rows = {name for name in trace.tables if len(trace[name])}
+    assert {file.removesuffix(".arrow") for file in os.listdir(out)} == with_rows
+    for name in with_rows:
+        path, table = os.path.join(out, f"{name}.arrow"), pyarrow.table(trace[name]).unify_dictionaries()
+        with pyarrow.ipc.open_file(path) as file:
+            read = file.read_all()
+        read.validate(full=True)
+        assert read.schema.equals(table.schema, check_metadata=True) and read.equals(table), name
+        if polars:
+            assert polars.read_ipc(path).equals(polars.from_arrow(table)), name
+        if duckdb:
+            rows = __import__("pyarrow.dataset", fromlist=["dataset"]).dataset(path, format="arrow")
+            assert duckdb.sql("SELECT count(*) FROM rows").fetchall() == [(len(table),)] and rows, name
+    # By rank, as Parquet, where the folder's name has the rank.
+    parts = __import__("pyarrow.dataset", fromlist=["dataset"]).dataset(os.path.join(job, "ops"), format="arrow", partitioning="hive")
+    read = parts.to_table().to_pandas() if module_found("pandas") else None
+    assert parts.count_rows() == 3 * len(trace["ops"])
+    if read is not None:
+        assert sorted(read["id"]) == list(range(3 * len(trace["ops"]))) and sorted(set(read["rank"])) == [0, 1, 2]
+
+
 def files(folder):
     """A job of 64 ranks as files: what DuckDB joins and adds up is what the report says of the traces."""
     pyarrow, duckdb = module_found("pyarrow"), module_found("duckdb")
-    out = os.path.join(folder, "tables")
+    out, job = os.path.join(folder, "tables"), os.path.join(folder, "arrow")
+    ranks = [os.path.join(folder, f"t.rank{rank}.nvt") for rank in range(64)]
+    for path in ranks:
+        shutil.copy(TRACE, path)
+    assert export(TRACE, "--to", "arrow", "-o", out) == (0, "")
+    assert export(*ranks[:3], "--to", "arrow", "-o", job)[0] == 0
+    assert os.path.exists(os.path.join(job, "ops/rank=2/2.arrow"))
+    for arguments, why in (((TRACE, "--to", "arrow", "-o", out), "is there already"),
+                           ((TRACE, "--to", "arrow"), "writes a folder"),
+                           ((TRACE, "--to", "arrow", "-o", TRACE), "is there already"),
+                           ((TRACE, "--to", "arrow", "-o", "/proc/there/is"), "cannot be written"),
+                           (("missing.nvt", "--to", "arrow", "-o", out + "2"), "missing.nvt: cannot be opened")):
+        status, said = export(*arguments)
+        assert status == 2 and why in said and said.count("\n") == 1, said
+    assert not os.path.exists(out + "2") and not os.path.exists(out + ".partial")
     if not pyarrow:
-        status, said = export(TRACE, "--to", "parquet", "-o", out)
+        status, said = export(TRACE, "--to", "parquet", "-o", out + "2")
         assert status == 2 and "needs pyarrow" in said and said.count("\n") == 1, said
         return
-    assert export(TRACE, "--to", "arrow", "-o", out) == (0, "")
-    with pyarrow.ipc.open_file(os.path.join(out, "ops.arrow")) as ops:
-        assert ops.read_all().equals(pyarrow.table(nvtally.open(TRACE)["ops"]).unify_dictionaries())
-    for arguments, why in (((TRACE, "--to", "arrow", "-o", out), "is there already"),
-                           ((TRACE, "--to", "parquet"), "writes a folder"),
+    arrow_files(out, job, pyarrow)
+    for arguments, why in (((TRACE, "--to", "parquet"), "writes a folder"),
                            ((TRACE, "--to", "parquet", "-o", out, "--filter-time", "0s/1s"), "takes whole traces"),
                            (("missing.nvt", "--to", "parquet", "-o", out + "2"), "missing.nvt: cannot be opened")):
         status, said = export(*arguments)
         assert status == 2 and why in said and said.count("\n") == 1, said
-    ranks = [os.path.join(folder, f"t.rank{rank}.nvt") for rank in range(64)]
-    for path in ranks:
-        shutil.copy(TRACE, path)
     job = os.path.join(folder, "job")
     assert export(*ranks, "--to", "parquet", "-o", job)[0] == 0
     assert os.path.exists(os.path.join(job, "ops/rank=63/63.parquet"))
