@@ -62,7 +62,7 @@ static const char usage_text[] =
     "                       functions, from samples\n"
     "                       svg: a picture of the timeline\n"
     "                       arrow, parquet: a file for each table, by rank where\n"
-    "                       there are several traces (needs python3 with pyarrow)\n"
+    "                       there are several traces (parquet: with pyarrow)\n"
     "  -o, --output OUT     write to this file, - is stdout (default: stdout; for nvt\n"
     "                       and sqlite, FILE with that ending); an existing trace is\n"
     "                       kept: out.nvt as out.old.nvt, others as OUT.old\n"
