@@ -158,9 +158,56 @@ static void other_lanes_are_of_the_host(void **state)
     nvt_trace_free(trace);
 }
 
+#define ROCPROF_LANE(pid, name)                                                                    \
+    ",{\"args\":{\"name\":\"" name "\"},\"ph\":\"M\",\"pid\":" pid ",\"name\":\"process_name\"}\n"
+#define ROCPROF(name, lane, ts, dur, begin, end, more)                                             \
+    ",{\"ph\":\"X\",\"name\":\"" name "\",\"pid\":\"" lane "\",\"tid\":\"3\",\"ts\":\"" ts         \
+    "\",\"dur\":\"" dur "\",\"args\":{\"BeginNs\":\"" begin "\",\"EndNs\":\"" end                  \
+    "\",\"pid\":\"77\",\"tid\":\"78\"" more "}}\n"
+
+/* rocprof's lanes are no processes, and its times are whole microseconds but for those in args. */
+static void rocprof_has_devices(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = kit_read_text(
+        "t.json",
+        "{ \"traceEvents\":[{}\n" ROCPROF_LANE("0", "Markers and Ranges") ROCPROF_LANE(
+            "2", "CPU HIP API") ROCPROF_LANE("3", "CPU HSA API") ROCPROF_LANE("1", "COPY")
+            ROCPROF_LANE("6", "GPU0") ROCPROF_LANE("7", "GPU1") ROCPROF_LANE("519", "GPU Barriers1")
+                ROCPROF("step", "0", "5", "95", "5000", "100250",
+                        "") ROCPROF("hipLaunchKernel", "2", "10", "5", "10250", "15500", "")
+                    ROCPROF("hsa_queue_create", "3", "17", "1", "17000", "18000", "")
+                        ROCPROF("k(int)", "7", "20", "6", "20100", "26700", ",\"dev-id\":\"1\"")
+                            ROCPROF("CopyHostToDevice", "1", "30", "4", "30000", "34000",
+                                    ",\"dev-id\":\"1\"") ROCPROF("<barrier packet>", "519", "40",
+                                                                 "1", "40000", "41000", "") "]}");
+    const struct nvt_ops *ops = &trace->ops;
+    assert_string_equal(nvt_trace_meta(trace, "backend"), "hip");
+    assert_int_equal(trace->processes.count, 1);
+    assert_int_equal(trace->processes.pid[0], 77);
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->ranges.end[0] - trace->ranges.start[0], 95250);
+    assert_int_equal(trace->apis.count, 2);
+    assert_int_equal(trace->apis.class[0], NVT_API_RUNTIME);
+    assert_int_equal(trace->apis.end[0] - trace->apis.start[0], 5250);
+    assert_int_equal(trace->apis.class[1], NVT_API_DRIVER);
+    assert_int_equal(ops->count, 2);
+    assert_string_equal(nvt_name(trace, ops->short_name[0]), "k");
+    assert_int_equal(ops->end[0] - ops->start[0], 6600);
+    assert_int_equal(ops->start[0] - trace->apis.start[0], 9850);
+    assert_int_equal(ops->device[0], 1);
+    assert_int_equal(ops->stream[0], 3);
+    assert_int_equal(ops->kind[1], NVT_OP_MEMCPY);
+    assert_int_equal(ops->device[1], 1);
+    assert_string_equal(nvt_name(trace, ops->name[1]), "[HIP memcpy Host-to-Device]");
+    assert_non_null(strstr(trace->notes, "barrier packets of the GPU are not read (1)"));
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rocprof_has_devices),
         cmocka_unit_test(xla_has_streams_and_derived_lanes),
         cmocka_unit_test(streams_are_counted_once),
         cmocka_unit_test(ascend_has_streams),

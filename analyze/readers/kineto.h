@@ -45,8 +45,11 @@ enum nvt_kineto_number {
     NVT_KN_SEQUENCE, /* of a collective: which of its group's */
     NVT_KN_SOURCE,   /* of a message: ranks of the job */
     NVT_KN_TARGET,
-    NVT_KN_STEP, /* of a range: the iteration that it is, by JAX's step_num */
-    NVT_KN_COPY, /* 1: XLA says that it is a copy */
+    NVT_KN_STEP,     /* of a range: the iteration that it is, by JAX's step_num */
+    NVT_KN_COPY,     /* 1: XLA says that it is a copy */
+    NVT_KN_BEGIN_NS, /* of rocprof's events, whose times are whole microseconds, */
+    NVT_KN_END_NS,
+    NVT_KN_PID, /* and whose pid is that of a lane */
     NVT_KN_COUNT
 };
 
@@ -93,7 +96,8 @@ struct nvt_kineto_launch {
 /* Of the lanes of other profilers. */
 struct nvt_kineto_dialects {
     int has_ops;
-    uint64_t derived;              /* events that were left out */
+    int is_rocprof;                /* it has lanes of rocprof: 0 is not known yet, -1 no */
+    uint64_t derived, barriers;    /* events that were left out */
     struct nvt_map by_correlation; /* id -> of launches */
     struct nvt_map arrows, ends;   /* their id, and where they end -> of launches */
     struct nvt_kineto_launch *launches;

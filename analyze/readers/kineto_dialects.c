@@ -9,7 +9,7 @@
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 
-enum lane { UNKNOWN, HOST, STREAM, DERIVED };
+enum lane { UNKNOWN, HOST, STREAM, DERIVED, COPIES, BARRIERS, HIP_CALLS, HSA_CALLS };
 
 /* How the stream of a lane is known: the number in the thread's name, behind a word in the process's, or the thread's own. */
 enum numbering { BY_THREAD_NAME, BY_PROCESS_NAME, BY_DEVICE };
@@ -30,6 +30,14 @@ static const struct dialect {
     {"Overlap Analysis", "", DERIVED, BY_THREAD_NAME, "npu"},
     {"CUDA functions", "", STREAM, BY_DEVICE, NULL},
 };
+
+/* Of rocprof, whose names are these alone. */
+static const struct {
+    const char *process; /* '#' stands for a number */
+    enum lane lane;
+} rocprof[] = {
+    {"CPU HIP API", HIP_CALLS}, {"CPU HSA API", HSA_CALLS}, {"GPU Barriers#", BARRIERS},
+    {"COPY", COPIES},           {"GPU#", STREAM},           {"Markers and Ranges", HOST}};
 
 /* The number behind the last of some words in a name; `missing` where there is none. */
 static uint32_t number_behind(const char *name, const char *words, uint32_t missing)
@@ -59,12 +67,47 @@ static int has_numbered_streams(const struct nvt_kineto *reader)
     return 0;
 }
 
+static int is_like(const char *name, const char *pattern)
+{
+    const size_t same = strcspn(pattern, "#");
+    if (strncmp(name, pattern, same) != 0)
+        return 0;
+    return !pattern[same] ? !name[same]
+                          : name[same] && !name[same + strspn(name + same, "0123456789")];
+}
+
+/* One of the first two names, or the third, is in each of its files that have a device or calls. */
+static int is_rocprof(struct nvt_kineto *reader)
+{
+    int *is = &reader->dialects.is_rocprof;
+    for (uint32_t i = 0; i < reader->owner_count && !*is; i++)
+        for (size_t k = 0; k < 3 && !*is; k++)
+            *is = is_like(nvt_name(reader->trace, reader->owners[i].name), rocprof[k].process);
+    *is = *is ? *is : -1;
+    return *is > 0;
+}
+
+static void place_rocprof(struct nvt_kineto *reader, struct nvt_kineto_owner *lane,
+                          const char *process)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(rocprof); i++)
+        if (is_like(process, rocprof[i].process))
+            lane->lane = (uint8_t)rocprof[i].lane;
+    reader->backend = "hip";
+    lane->device = first_number(process, 0);
+    lane->stream = reader->event.tid < 0 ? 0 : (uint32_t)reader->event.tid;
+}
+
 static void place(struct nvt_kineto *reader, struct nvt_kineto_owner *lane, const char *process,
                   const char *thread)
 {
     const struct dialect *dialect = table;
     const struct dialect *const end = table + NVT_COUNT_OF(table);
     lane->lane = HOST;
+    if (is_rocprof(reader)) {
+        place_rocprof(reader, lane, process);
+        return;
+    }
     while (dialect < end && !(strstr(process, dialect->process) &&
                               !strncmp(thread, dialect->thread, strlen(dialect->thread))))
         dialect++;
@@ -96,12 +139,28 @@ static int add_op(struct nvt_kineto *reader, const struct nvt_kineto_owner *lane
 {
     struct nvt_kineto_event *event = &reader->event;
     const char *name = nvt_name(reader->trace, event->name);
-    nvt_kineto_set(event, NVT_KN_DEVICE, lane->device);
+    if (lane->lane != COPIES)
+        nvt_kineto_set(event, NVT_KN_DEVICE, lane->device);
+    if (reader->dialects.is_rocprof > 0)
+        nvt_kineto_set(event, NVT_KN_PROCESS, nvt_kineto_int(event, NVT_KN_PID, -1));
     nvt_kineto_set(event, NVT_KN_STREAM, lane->stream);
     reader->dialects.has_ops = 1;
-    return nvt_kineto_add_op(reader, is_copy(reader, name)             ? NVT_OP_MEMCPY
-                                     : !strncasecmp(name, "memset", 6) ? NVT_OP_MEMSET
-                                                                       : NVT_OP_KERNEL);
+    const int is_set =
+        !strncasecmp(name, "memset", 6) || (lane->lane == COPIES && strstr(name, "Fill") != NULL);
+    const int is_of_copies = lane->lane == COPIES || is_copy(reader, name);
+    return nvt_kineto_add_op(reader, is_set         ? NVT_OP_MEMSET
+                                     : is_of_copies ? NVT_OP_MEMCPY
+                                                    : NVT_OP_KERNEL);
+}
+
+/* A call, or a range of ROCTx, of a process and a thread that its args say. As nvt_dialect_take. */
+static int take_rocprof(struct nvt_kineto *reader, uint8_t lane)
+{
+    reader->event.pid = nvt_kineto_int(&reader->event, NVT_KN_PID, reader->event.pid);
+    if (lane == HOST)
+        return 0;
+    return nvt_kineto_add_api(reader, lane == HIP_CALLS ? NVT_API_RUNTIME : NVT_API_DRIVER) ? -1
+                                                                                            : 1;
 }
 
 int nvt_dialect_take(struct nvt_kineto *reader)
@@ -113,16 +172,29 @@ int nvt_dialect_take(struct nvt_kineto *reader)
     if (lane->lane == UNKNOWN)
         place(reader, lane, nvt_kineto_owner_name(reader, process, reader->event.pid),
               nvt_kineto_owner_name(reader, lane, reader->event.tid));
+    if (reader->dialects.is_rocprof > 0 &&
+        (lane->lane == HOST || lane->lane == HIP_CALLS || lane->lane == HSA_CALLS))
+        return take_rocprof(reader, lane->lane);
     if (lane->lane == HOST)
         return 0;
-    if (lane->lane == DERIVED) {
-        reader->dialects.derived++;
+    if (lane->lane == DERIVED || lane->lane == BARRIERS) {
+        *(lane->lane == DERIVED ? &reader->dialects.derived : &reader->dialects.barriers) += 1;
         return 1;
     }
     return add_op(reader, lane) ? -1 : 1;
 }
 
 /* --- details --- */
+
+void nvt_dialect_times(struct nvt_kineto_event *event)
+{
+    const int64_t begin = nvt_kineto_int(event, NVT_KN_BEGIN_NS, -1),
+                  end = nvt_kineto_int(event, NVT_KN_END_NS, -1);
+    if (event->phase != 'X' || !event->has_time || !event->has_duration || begin < 0 || end < begin)
+        return;
+    event->time = begin;
+    event->duration = end - begin;
+}
 
 /* Numbers "8,1,1" behind "grid:". */
 static unsigned read_dimensions(const char *text, uint32_t *out)
@@ -234,6 +306,9 @@ int nvt_dialect_finish(struct nvt_kineto *reader)
         trace->ops.launch[i] = dialects->launches[launch].time;
         trace->ops.process[i] = trace->threads.process[trace->ops.thread[i]];
     }
+    if (dialects->barriers)
+        nvt_trace_note(trace, "barrier packets of the GPU are not read (%llu)",
+                       (unsigned long long)dialects->barriers);
     if (dialects->derived)
         nvt_trace_note(trace,
                        "left out: events of derived lanes, which repeat what others have (%llu)",

@@ -7,6 +7,9 @@
  *   TensorFlow 1              /device:GPU:0/stream:all Compute, and the same operations again by stream:7
  *                             (tensorflow/python/client/timeline.py)
  *   Ascend                    "Ascend Hardware" with "Stream 2"; "Overlap Analysis" is derived (torch_npu's trace_view.json)
+ *   rocprof (before v3)       "GPU0" with a thread a queue or stream, "COPY"; "CPU HIP API" and "CPU HSA API" are calls, "Markers and
+ *                             Ranges" is ROCTx; "GPU Barriers0" are packets that wait (rocprofiler, bin/tblextr.py and sqlitedb.py).
+ *                             Its events say their process, device and nanoseconds in their args
  *   torch.autograd.profiler   "CUDA functions", a thread a device (before Kineto, and with use_kineto=False)
  *
  * A lane's names have to come before its events, as all of these write them; else its events are ranges of the host.
@@ -19,6 +22,9 @@
 /* Take the event that was read, a complete one of no category that is known, if it is of a device's lane or of a derived one. 1: it
  * was; 0: it is the host's; -1 with err filled. */
 int nvt_dialect_take(struct nvt_kineto *reader);
+
+/* rocprof's times in nanoseconds, which its args have, become the event's. */
+void nvt_dialect_times(struct nvt_kineto_event *event);
 
 /* A range of the host that was added may have the correlation id of an operation, which it launched. 0, or -1 when out of memory. */
 int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t range);

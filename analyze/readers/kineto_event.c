@@ -472,6 +472,7 @@ int nvt_kineto_add(struct nvt_kineto *reader)
     }
     if (!is_timed(reader))
         return 0;
+    nvt_dialect_times(&reader->event);
     if (event->time < reader->first)
         reader->first = event->time;
     switch (event->phase) {

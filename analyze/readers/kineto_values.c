@@ -130,10 +130,9 @@ static int args_value(struct nvt_kineto_parser *parser, enum nvt_json_type type,
         nvt_dialect_details(event, text, size);
     if (parser->key == KEY_ADDRESS)
         event->address = address(text, size);
-    if (parser->key >= KEY_NUMBER && !nvt_parse_scaled(text, size, 0, &number)) {
-        event->number[parser->key - KEY_NUMBER] = number;
-        event->have |= 1u << (parser->key - KEY_NUMBER);
-    }
+    const int key = parser->key == KEY_PID ? KEY_NUMBER + NVT_KN_PID : parser->key;
+    if (key >= KEY_NUMBER && !nvt_parse_scaled(text, size, 0, &number))
+        nvt_kineto_set(event, (enum nvt_kineto_number)(key - KEY_NUMBER), number);
     return 0;
 }
 
