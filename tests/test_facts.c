@@ -161,18 +161,61 @@ static void notes_are_in_it(void **state)
     }
 }
 
+/* A query of 1 MB at those doors that take queries; Python's is in tests/python/module.py. */
+static void large_query_at_every_door(void **state)
+{
+    (void)state;
+    static const char trace[] = "docs/results/h100/traces/train.nvt";
+    enum { SIZE = 1000000 };
+    char *folder = cli_tempdir(), claims[4200], *query = malloc(SIZE + 1),
+         *text = malloc(SIZE + 1000);
+    assert_non_null(query);
+    assert_non_null(text);
+    memset(query, ' ', SIZE);
+    memcpy(query, "SELECT 1", 8);
+    query[SIZE] = 0;
+    const char *const sql[] = {"nvtally", "sql", trace, NULL};
+    struct cli_result result = cli_run_with(&(struct cli_options){.input = query}, sql);
+    cli_expect_failure(&result, "at most 65536");
+    cli_result_free(&result);
+    snprintf(claims, sizeof(claims), "%s/claims.json", folder);
+    const int length = sprintf(text, "[{\"query\": \"%s\", \"equals\": 1}]", query);
+    cli_write_file(claims, text, (size_t)length);
+    const char *const check[] = {"nvtally", "check", "-f", "csv", claims, trace, NULL};
+    result = cli_run(check);
+    cli_expect_status(&result, 1);
+    expect(result.out, "at most 65536");
+    cli_result_free(&result);
+    sprintf(
+        text,
+        "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": "
+        "\"open\", "
+        "\"arguments\": {\"path\": \"%s\"}}}\n{\"jsonrpc\": \"2.0\", \"id\": 2, \"method\": "
+        "\"tools/call\", \"params\": {\"name\": \"sql\", \"arguments\": {\"query\": \"%s\"}}}\n",
+        trace, query);
+    const char *const mcp[] = {"nvtally", "mcp", NULL};
+    result = cli_run_with(&(struct cli_options){.input = text}, mcp);
+    cli_expect_status(&result, 0);
+    expect(result.out, "at most 65536");
+    cli_result_free(&result);
+    free(query);
+    free(text);
+    cli_tempdir_remove(folder);
+}
+
 /* What is wrong is one line at each door: stats, sql, mcp, check and the library for programs (tests/python/module.py). */
 static void bad_input_at_every_door(void **state)
 {
     (void)state;
     static const char whole[] = "docs/results/h100/traces/train.nvt";
-    char *folder = cli_tempdir(), cut[4200], broken[4200], claims[4200];
+    char *folder = cli_tempdir(), cut[4200], broken[4200], claims[4200], out[4200];
     size_t size;
     char *bytes = cli_read_file(whole, &size);
     assert_non_null(bytes);
     snprintf(cut, sizeof(cut), "%s/cut.nvt", folder);
     snprintf(broken, sizeof(broken), "%s/broken.nvt", folder);
     snprintf(claims, sizeof(claims), "%s/claims.json", folder);
+    snprintf(out, sizeof(out), "%s/out", folder);
     cli_write_file(cut, bytes, size / 2);
     cli_write_file(broken, bytes, 20);
     free(bytes);
@@ -187,6 +230,9 @@ static void bad_input_at_every_door(void **state)
         {{"nvtally", "sql", "missing.nvt", "SELECT 1 AS n"}, 2, "missing.nvt"},
         {{"nvtally", "check", claims, "missing.nvt"}, 2, "missing.nvt"},
         {{"nvtally", "export", "--to", "svg", "missing.nvt"}, 2, "missing.nvt"},
+        {{"nvtally", "export", "--to", "arrow", "-o", out, "missing.nvt"}, 2, "missing.nvt"},
+        {{"nvtally", "export", "--to", "arrow", "-o", out, broken}, 2, "broken.nvt"},
+        {{"nvtally", "export", "--to", "arrow", "-o", out, cut}, 0, "cut"},
         {{"nvtally", "stats", broken}, 2, "broken.nvt"},
         {{"nvtally", "sql", broken, "SELECT 1 AS n"}, 2, "broken.nvt"},
         {{"nvtally", "check", claims, broken}, 2, "broken.nvt"},
@@ -214,9 +260,13 @@ static void bad_input_at_every_door(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_it_is_of), cmocka_unit_test(says_why_there_is_no_answer),
-        cmocka_unit_test(is_bounded),         cmocka_unit_test(commands_have_it),
-        cmocka_unit_test(notes_are_in_it),    cmocka_unit_test(bad_input_at_every_door),
+        cmocka_unit_test(says_what_it_is_of),
+        cmocka_unit_test(says_why_there_is_no_answer),
+        cmocka_unit_test(is_bounded),
+        cmocka_unit_test(commands_have_it),
+        cmocka_unit_test(notes_are_in_it),
+        cmocka_unit_test(bad_input_at_every_door),
+        cmocka_unit_test(large_query_at_every_door),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

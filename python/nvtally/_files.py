@@ -14,7 +14,7 @@ def _writers():
         import pyarrow  # pylint: disable=import-outside-toplevel
         from pyarrow import compute, feather, parquet  # pylint: disable=import-outside-toplevel
     except ImportError:
-        raise Error("export to arrow and parquet needs pyarrow: pip install pyarrow") from None
+        raise Error("parquet needs pyarrow: pip install pyarrow (nvtally export --to arrow needs nothing)") from None
     return pyarrow, compute, {"arrow": lambda table, path: feather.write_feather(table, path, compression="uncompressed"),
                               "parquet": parquet.write_table}
 
