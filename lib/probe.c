@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -326,14 +327,37 @@ static bool find_file(struct nvt_probe_item *item, const char *folders, const ch
     return false;
 }
 
+/* Where pip puts NVIDIA's packages, if the program came by pip, too: folders as find_file takes them. */
+static void folders_of_pip(char *out, size_t size)
+{
+    char self[PATH_MAX], pattern[PATH_MAX];
+    size_t length = 0;
+    glob_t found = {0};
+    const ssize_t end = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    *out = 0;
+    if (end <= 0)
+        return;
+    self[end] = 0;
+    *strrchr(self, '/') = 0;
+    if (snprintf(pattern, sizeof(pattern), "%s/../lib/python3*/site-packages/nvidia/*/lib", self) >=
+        (int)sizeof(pattern))
+        return;
+    if (!glob(pattern, 0, NULL, &found))
+        for (size_t i = 0; i < found.gl_pathc && length + strlen(found.gl_pathv[i]) + 2 < size; i++)
+            length += (size_t)snprintf(out + length, size - length, "%s:", found.gl_pathv[i]);
+    globfree(&found);
+}
+
 /* A shared library of NVIDIA's, by any of its names. It is not loaded: it would start threads. */
 static void probe_shared(struct probe *probe, const char *name, const char *const *names,
                          const char *remedy)
 {
-    char toolkits[PATH_MAX];
+    char toolkits[PATH_MAX], pip[PATH_MAX];
+    folders_of_pip(pip, sizeof(pip));
     snprintf(toolkits, sizeof(toolkits), "%1$s/lib64:%1$s/lib:%1$s/extras/CUPTI/lib64", toolkit());
     const char *const lists[] = {getenv("LD_LIBRARY_PATH"), toolkits,
-                                 "/usr/lib/x86_64-linux-gnu:/usr/lib64:/usr/lib:/usr/local/lib"};
+                                 "/usr/lib/x86_64-linux-gnu:/usr/lib64:/usr/lib:/usr/local/lib",
+                                 pip};
     struct nvt_probe_item *item = add(probe, name, remedy);
     for (; *names; names++)
         for (size_t i = 0; i < NVT_COUNT_OF(lists); i++)
