@@ -177,7 +177,10 @@ def ranks(browser):
     view, address = start(NVTALLY, *files)
     try:
         visit(browser, address)
-        spots = browser.ask("places.filter(p=>all.kinds[p.lane.kind]==='iterations').map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])")
+        # Files that are new may still grow: lanes are asked for again then.
+        own = "places.filter(p=>all.kinds[p.lane.kind]==='iterations')"
+        browser.wait(READY + "&&%s.length===2&&%s.every(p=>tiles.get(p.key))" % (own, own))
+        spots = browser.ask(own + ".map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])")
         before = browser.ask("places.length")
         browser.ask("document.querySelectorAll('#labels button')[1].click()")
         print("lanes of a rank fold:", browser.ask("places.length") < before)
