@@ -20,6 +20,7 @@ struct nvt_json_source {
     file_handle file;
     int64_t read;   /* bytes of the file's text */
     int64_t given;  /* bytes of parts */
+    size_t zeros;   /* zero bytes that were read last, and not given yet */
     int is_cut;     /* what was compressed ends in the middle */
     int is_over;    /* no more is read: it ends, */
     int has_failed; /* or for that reason */
@@ -108,17 +109,30 @@ static int no_memory(const struct nvt_json_source *source, struct nvt_error *err
     return nvt_fail_at(err, source->path, -1, "out of memory");
 }
 
-/* More of the file behind a buffer. 1; 0: there is no more; -1 with err filled. */
+/* More of the file behind a buffer, but for zero bytes at the end: of a file that was made larger than what was written into it. 1; 0: there is no more; -1 with err filled. */
 static int append_read(struct nvt_json_source *source, struct nvt_buffer *out,
                        struct nvt_error *err)
 {
-    if (nvt_buffer_reserve(out, NVT_JSON_PART))
+    if (nvt_buffer_reserve(out, source->zeros + NVT_JSON_PART))
         return no_memory(source, err);
-    const int size = read_file(source, out->data + out->size, NVT_JSON_PART, err);
+    uint8_t *const from = out->data + out->size, *const text = from + source->zeros;
+    const int size = read_file(source, text, NVT_JSON_PART, err);
     if (size < 0)
         return -1;
-    out->size += (size_t)size;
+    if (!source->read && size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
+        memset(text, ' ', 3); /* the mark of UTF-8, which programs of Windows write */
     source->read += size;
+    size_t used = (size_t)size;
+    while (used && !text[used - 1])
+        used--;
+    if (used) { /* those before were not at the end */
+        memset(from, 0, source->zeros);
+        out->size += source->zeros + used;
+        source->zeros = 0;
+    }
+    source->zeros += (size_t)size - used;
+    if (source->zeros > NVT_JSON_TOKEN) /* more than any text has */
+        source->zeros = NVT_JSON_TOKEN;
     return size > 0;
 }
 

@@ -4,6 +4,8 @@
 
 #include "../../lib/count_of.h"
 
+#define NVT_OF_ROCPROF "is a table of rocprof's (CSV), which is not read: record with "
+
 static const struct {
     const char *magic;
     size_t size;
@@ -39,6 +41,15 @@ static const struct {
          "ELF",
          "is a program, not a trace: nvtally record -- FILE records one"),
     KIND("<!DOCTYPE html", "is a web page, not a trace (a download that failed?)"),
+    KIND(
+        "\xff\xfe",
+        "is text in UTF-16 (PowerShell's > writes it): iconv -f UTF-16 -t UTF-8 makes UTF-8 of it"),
+    KIND("\xfe\xff", "is text in UTF-16: iconv -f UTF-16 -t UTF-8 makes UTF-8 of it"),
+    KIND("\"Kind\",\"Agent_Id\"", NVT_OF_ROCPROF "--output-format json or rocpd"),
+    KIND("\"Domain\",\"Function\"", NVT_OF_ROCPROF "--output-format json or rocpd"),
+    KIND("\"Index\",\"KernelName\"", NVT_OF_ROCPROF "--hip-trace, whose results.json is read"),
+    KIND("Time (%),Total Time (ns)", "is a table of a report (CSV), not a trace"),
+    KIND("packet {", "is a Perfetto trace as text: traceconv binary FILE makes a .pftrace of it"),
     KIND("<html", "is a web page, not a trace (a download that failed?)"),
 #undef KIND
 };
@@ -48,7 +59,9 @@ const char *nvt_other_format(const uint8_t *head, size_t size)
     for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
         if (size >= kinds[i].size && !memcmp(head, kinds[i].magic, kinds[i].size))
             return kinds[i].says;
-    return NULL;
+    return size > 262 && !memcmp(head + 257, "ustar", 5)
+               ? "is a tar archive: unpack it with tar -xf first"
+               : NULL;
 }
 
 const char *nvt_other_json(const char *key, size_t size)

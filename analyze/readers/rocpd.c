@@ -510,15 +510,29 @@ static int finish(const struct rocpd *rocpd)
                : 0;
 }
 
+/* Files of later programs have a table of times that regions refer to. */
+static int has_times(const struct rocpd *rocpd, const char *suffix)
+{
+    char sql[SUFFIX + 64];
+    sqlite3_stmt *statement = NULL;
+    snprintf(sql, sizeof(sql), "SELECT [start] FROM rocpd_region%.79s LIMIT 0", suffix);
+    const int has = sqlite3_prepare_v2(rocpd->nsys.db, sql, -1, &statement, NULL) == SQLITE_OK;
+    sqlite3_finalize(statement);
+    return has;
+}
+
 static int read_runs(struct rocpd *rocpd)
 {
     static _Thread_local char suffixes[MOST_RUNS][SUFFIX];
     if (nvt_nsys_open(&rocpd->nsys))
         return -1;
     const int count = find_runs(rocpd, suffixes);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (!has_times(rocpd, suffixes[i]))
+            return nvt_fail_at(rocpd->nsys.err, rocpd->nsys.path, -1, NVT_ROCPD_REFUSED);
         if (read_run(rocpd, suffixes[i]))
             return -1;
+    }
     const struct nvt_trace *trace = rocpd->nsys.trace;
     if (count >= 0 && !trace->processes.count)
         return nvt_fail_at(rocpd->nsys.err, rocpd->nsys.path, -1, NVT_ROCPD_REFUSED);
