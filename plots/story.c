@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../analyze/diagnosis/hip_words.h"
 #include "../analyze/reports/compare_reference.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
@@ -498,6 +499,21 @@ static int put_first(const struct nvt_story *story, struct nvt_document *documen
     return status;
 }
 
+/* Traces of ROCm have no CUDA in a heading, or in what findings mean. */
+static void put_in_hip(struct nvt_document *document)
+{
+    for (size_t i = 0; i < document->count; i++) {
+        const struct nvt_block *block = &document->blocks[i];
+        if (block->kind == NVT_BLOCK_COMMAND || block->kind == NVT_BLOCK_FLAME ||
+            block->kind == NVT_BLOCK_TIMELINE)
+            continue;
+        if (block->title)
+            nvt_hip_words(block->title, 1);
+        if (block->text)
+            nvt_hip_words(block->text, 1);
+    }
+}
+
 int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
                    struct nvt_error *err)
 {
@@ -517,5 +533,7 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
     nvt_story_where(story->input, document);
     put_again(story, document);
     nvt_story_rules(document);
+    if (nvt_input_is_of_hip(story->input))
+        put_in_hip(document);
     return document->failed || !document->title ? nvt_fail(err, "out of memory") : 0;
 }

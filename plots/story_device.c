@@ -19,7 +19,7 @@ static const char *const causes[CAUSES] = {
     [NVT_GAP_WAIT] = "while the host waited for the device before it launched more work",
     [NVT_GAP_LAUNCH] = "while the host was launching, more slowly than the device works",
     [NVT_GAP_LOAD] = "while single launches took the host 1 ms or more, as when code is loaded",
-    [NVT_GAP_CALL] = "while the host was in another CUDA call",
+    [NVT_GAP_CALL] = "while the host was in another API call",
     [NVT_GAP_HOST] = "while the CPU ran non-CUDA code",
 };
 

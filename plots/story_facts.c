@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../analyze/diagnosis/hip_words.h"
 #include "../lib/grow.h"
 #include "story_sections.h"
 
@@ -61,14 +62,14 @@ static void add_runs(struct facts *facts, const struct nvt_runs *runs)
 
 static void add_trace(struct facts *facts, const struct nvt_trace *trace)
 {
-    char length[64];
+    char length[64], calls[NVT_HIP_WORD];
     facts->of[facts->count++].path = trace->path;
     snprintf(length, sizeof(length), "%.6f s", (double)(trace->last_ns - trace->first_ns) / 1e9);
     put_fact(facts, "format", trace->format);
     put_fact(facts, "length", length);
     put_count(facts, "ranges", trace->ranges.count);
     put_count(facts, "device operations", trace->ops.count);
-    put_count(facts, "CUDA calls", trace->apis.count);
+    put_count(facts, nvt_hip_word(trace, "CUDA calls", calls), trace->apis.count);
     put_count(facts, "threads", trace->threads.count);
     for (uint32_t i = 0; i < trace->meta.count; i++)
         put_fact(facts, nvt_name(trace, trace->meta.key[i]), nvt_name(trace, trace->meta.value[i]));

@@ -88,10 +88,38 @@ static void a_diagnosis_says_hip(void **state)
     cli_result_free(&result);
 }
 
+/* Whatever stands in the file, scripts too. */
+static void reports_and_exports_say_hip(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"svg", "chrome", "perfetto"};
+    const char *html = cli_in(cli_folder, "report.html"), *from = write_launches();
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "report", from, "-o", html, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    for (size_t i = 0; i <= NVT_COUNT_OF(forms); i++) {
+        const char *file = i ? cli_in(cli_folder, forms[i - 1]) : html;
+        if (i) {
+            result = cli_run((const char *const[]){"nvtally", "export", from, "--to", forms[i - 1],
+                                                   "-o", file, NULL});
+            cli_expect_status(&result, 0);
+            cli_result_free(&result);
+        }
+        size_t size;
+        char *text = cli_read_file(file, &size);
+        assert_non_null(text);
+        const char *found = memmem(text, size, "CUDA", 4);
+        if (found)
+            fail_msg("%s: %.60s", file, found);
+        free(text);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(words_are_hips),
-                                       cmocka_unit_test(names_stay),
-                                       cmocka_unit_test(a_diagnosis_says_hip)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_hips), cmocka_unit_test(names_stay),
+        cmocka_unit_test(a_diagnosis_says_hip), cmocka_unit_test(reports_and_exports_say_hip)};
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

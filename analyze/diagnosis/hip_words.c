@@ -15,6 +15,8 @@ static const struct {
     {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", 1},
     {"CUDA graph", "HIP graph", 1},
     {"CUDA call", "HIP call", 1},
+    {"CUDA API", "HIP API", 1},
+    {"outside of CUDA", "outside of HIP", 1},
     {"non-CUDA code", "non-HIP code", 1},
     {"CUDA", "HIP", 0},
 };
@@ -62,14 +64,28 @@ void nvt_hip_words(char *text, int has_names)
     *to = 0;
 }
 
-void nvt_findings_in_hip(struct nvt_findings *findings, const struct nvt_input *input)
+const char *nvt_hip_word(const struct nvt_trace *trace, const char *text, char out[NVT_HIP_WORD])
+{
+    if (!nvt_is_of_hip(trace))
+        return text;
+    snprintf(out, NVT_HIP_WORD, "%s", text);
+    nvt_hip_words(out, 0);
+    return out;
+}
+
+int nvt_input_is_of_hip(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
         if (!trace || !nvt_is_of_hip(trace))
-            return;
+            return 0;
     }
-    for (size_t i = 0; i < findings->count && input->trace_count; i++) {
+    return input->trace_count > 0;
+}
+
+void nvt_findings_in_hip(struct nvt_findings *findings, const struct nvt_input *input)
+{
+    for (size_t i = 0; i < findings->count && nvt_input_is_of_hip(input); i++) {
         struct nvt_finding *finding = &findings->items[i];
         nvt_hip_words(finding->what, 1);
         nvt_hip_words(finding->evidence, 1);

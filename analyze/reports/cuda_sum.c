@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "../../lib/count_of.h"
+#include "../diagnosis/hip_words.h"
 #include "../model/column.h"
 #include "../model/groups.h"
 #include "../model/kinds.h"
@@ -26,7 +27,8 @@ enum {
     MPI_CALLS = 32,
     BY_SHAPE = 64, /* grid and block are parts of the key */
     BY_CATEGORY = 128,
-    SIZES = 256 /* bytes instead of times */
+    SIZES = 256, /* bytes instead of times */
+    IN_HIP = 512 /* categories of a trace of ROCm */
 };
 
 static uint32_t shape(struct nvt_groups *groups, uint32_t x, uint32_t y, uint32_t z)
@@ -42,8 +44,9 @@ static uint32_t op_group(struct nvt_groups *groups, const struct nvt_kernel_nami
     const struct nvt_kernels *kernels = &trace->kernels;
     uint32_t parts[3], count = 0, detail = trace->ops.detail[op];
     if (of & BY_CATEGORY)
-        parts[count++] = nvt_groups_text(
-            groups, trace->ops.kind[op] == NVT_OP_KERNEL ? "CUDA_KERNEL" : "MEMORY_OPER");
+        parts[count++] = nvt_groups_text(groups, trace->ops.kind[op] == NVT_OP_KERNEL
+                                                     ? of & IN_HIP ? "HIP_KERNEL" : "CUDA_KERNEL"
+                                                     : "MEMORY_OPER");
     if (of & BY_SHAPE && trace->ops.kind[op] == NVT_OP_KERNEL && detail < kernels->count) {
         parts[count++] = shape(groups, kernels->grid_x[detail], kernels->grid_y[detail],
                                kernels->grid_z[detail]);
@@ -128,7 +131,7 @@ static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *tra
             continue;
         uint32_t parts[2], count = 0;
         if (of & BY_CATEGORY)
-            parts[count++] = nvt_groups_text(groups, "CUDA_API");
+            parts[count++] = nvt_groups_text(groups, of & IN_HIP ? "HIP_API" : "CUDA_API");
         parts[count++] = nvt_groups_string(groups, apis->name[i]);
         nvt_groups_add(groups, nvt_groups_key(groups, parts, (int)count),
                        apis->end[i] - apis->start[i]);
@@ -141,7 +144,8 @@ static int group_cuda_sum(struct nvt_groups *groups, const struct nvt_trace *tra
     const struct nvt_os_calls *os = &trace->os_calls;
     const struct nvt_mpi_calls *mpi = &trace->mpi_calls;
     const struct nvt_overheads *overheads = &trace->overheads;
-    const unsigned of = making->report->of;
+    const unsigned asked = making->report->of,
+                   of = asked | (asked & BY_CATEGORY && nvt_is_of_hip(trace) ? IN_HIP : 0);
     struct nvt_kernel_naming naming;
     if (making->from->launches) {
         collect_launches(groups, making->from->launches);

@@ -17,12 +17,12 @@
 static const char *const causes[] = {
     [NVT_GAP_LATENCY] = "launch latency", [NVT_GAP_WAIT] = "the host had waited",
     [NVT_GAP_LAUNCH] = "launch-bound",    [NVT_GAP_LOAD] = "a launch that loads code",
-    [NVT_GAP_CALL] = "another CUDA call", [NVT_GAP_HOST] = "host code",
+    [NVT_GAP_CALL] = "another API call",  [NVT_GAP_HOST] = "host code",
 };
 #define CAUSES (NVT_GAP_HOST + 1)
 
 static const char *const kind_names[NVT_VIEW_KINDS] = {
-    "iterations",  "ranges",     "marks",    "CUDA calls",    "MPI calls", "OS calls",
+    "iterations",  "ranges",     "marks",    "API calls",     "MPI calls", "OS calls",
     "CPU samples", "operations", "GPU idle", "critical path", "memory",    "counter"};
 
 const char *nvt_view_kind_name(enum nvt_view_kind kind)

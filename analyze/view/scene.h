@@ -58,7 +58,7 @@ struct nvt_scene {
 int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struct nvt_error *err);
 void nvt_scene_free(struct nvt_scene *scene);
 
-/* A lane's name on its own: "1234 worker", "GPU 0 stream 7"; and "ranges", "CUDA calls" … of a kind. */
+/* A lane's name on its own: "1234 worker", "GPU 0 stream 7"; and "ranges", "API calls" … of a kind. */
 void nvt_scene_label(const struct nvt_scene *scene, uint32_t lane, char *out, size_t size);
 const char *nvt_view_kind_name(enum nvt_view_kind kind);
 

@@ -30,7 +30,7 @@ static const struct {
     {NVT_PATH_COMPUTE, NULL, NULL, NULL},
     {NVT_PATH_COMMUNICATION, NULL, NULL, NULL},
     {NVT_PATH_COPY, NULL, NULL, NULL},
-    {NVT_PATH_CALL, "#5F6B76", "CUDA call", NULL},
+    {NVT_PATH_CALL, "#5F6B76", "API call", NULL},
     {NVT_PATH_SYSTEM, NVT_CALLS_COLOR, "system call", NULL},
     {NVT_PATH_HOST, NVT_RANGE_COLOR, "host code, by its range", NULL},
     {NVT_PATH_GAP, BETWEEN, "in between", "gaps between operations that follow each other"},

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../analyze/device/gaps.h"
-#include "../../analyze/diagnosis/diagnose.h"
+#include "../../analyze/diagnosis/hip_words.h"
 #include "../../analyze/model/cuda_names.h"
 #include "../../analyze/studies/stacks.h"
 #include "../../lib/text.h"
@@ -97,7 +97,7 @@ static const char *const gap_causes[] = {
     [NVT_GAP_WAIT] = "the host waited for the device before it launched more",
     [NVT_GAP_LAUNCH] = "the host was launching, slower than the device works",
     [NVT_GAP_LOAD] = "a launch took 1 ms or more, as when code is loaded",
-    [NVT_GAP_CALL] = "the host was in another CUDA call",
+    [NVT_GAP_CALL] = "the host was in another API call",
     [NVT_GAP_HOST] = "the CPU ran non-CUDA code",
 };
 
@@ -114,9 +114,11 @@ static void write_tip(const struct timeline *timeline, const struct nvt_timeline
 {
     const struct nvt_trace *trace = timeline->sheet.trace;
     const char *length = NVT_TIME((double)length_of(box));
+    char cause[NVT_HIP_WORD];
     out->size = 0;
     if (box->kind == NVT_TIMELINE_IDLE) {
-        nvt_buffer_printf(out, "GPU idle for %s: %s", length, gap_causes[box->row]);
+        nvt_buffer_printf(out, "GPU idle for %s: %s", length,
+                          nvt_hip_word(trace, gap_causes[box->row], cause));
     } else if (box->count > 1) {
         nvt_buffer_printf(out, "%" PRIu32 " in %s, ", box->count, length);
         nvt_buffer_printf(out, "%s of it filled; the longest: ", NVT_TIME((double)box->filled));

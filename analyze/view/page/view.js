@@ -6,7 +6,7 @@ const HEAD = 18, ROW = 16, CURVE = 36, GAP = 6, MOST_TRACKS = 64;
 const COLORS = ['#8ecdf0', '#f2c14e', '#6fd0ae', '#f0a27a', '#d9a6c8', '#a9b8f0', '#cfd36b', '#9fd8d8', '#e8b7a0', '#b7d99a'];
 // Classes of operations have the colours of the charts (plots/looks.c): GEMM, attention, elementwise, copy, communication, others.
 const CLASSES = ['#0072b2', '#882255', '#cc79a7', '#f0e442', '#d55e00', '#999999'], DARK = ['#0072b2', '#882255'];
-const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another CUDA call': '#8ecdf0', 'host code': '#e07b5a'};
+const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another API call': '#8ecdf0', 'host code': '#e07b5a'};
 // Copies of a side that are shown, one or two: moments of one lie on the shown axis once its shift is taken from them.
 let copies = [{side: 0, shift: 0, letter: ''}], pinned = null;
 let all, from = 0, to = 1, names = [], classes = [], tiles = new Map(), places = [], under = null, chosen = null, marked = null, side = 184;
@@ -45,7 +45,7 @@ const local = {
   },
   event: () => ({fields: [], path: [], links: [], neighbours: []}),
   window({from, to, side, with: other, with_from, with_to}) {
-    const sums = {ranges: new Map(), operations: new Map(), 'CUDA calls': new Map()}, zeros = other === undefined ? [0, 0] : [0, 0, 0, 0];
+    const sums = {ranges: new Map(), operations: new Map(), 'API calls': new Map()}, zeros = other === undefined ? [0, 0] : [0, 0, 0, 0];
     const weight = row => other === undefined ? row[2] : Math.abs(row[4] - row[2]), rows = kind => [...sums[kind].values()].sort((a, b) => weight(b) - weight(a));
     let coarse = false;
     const add = (side, from, to, at) => {
@@ -62,7 +62,7 @@ const local = {
     add(side, from, to, 1);
     if (other !== undefined) add(other, with_from, with_to, 3);
     if (coarse) return {ranges: [], operations: [], calls: [], more: 0, coarse};
-    return {ranges: rows('ranges').map(([name, ...rest]) => [name, '', ...rest]), operations: rows('operations'), calls: rows('CUDA calls'), more: 0};
+    return {ranges: rows('ranges').map(([name, ...rest]) => [name, '', ...rest]), operations: rows('operations'), calls: rows('API calls'), more: 0};
   },
   find({text, moment}) {
     const found = new Map();
@@ -543,7 +543,7 @@ async function mark(a, b, ends) {
   try {
     const reply = await ask('window', {from: begin + one.shift, to: first + one.shift, side: one.side, ...other ? {with: other.side, with_from: begin + other.shift, with_to: second + other.shift} : {}});
     if (!marked || marked[0] !== begin || marked[1] !== end) return;
-    for (const [title, rows] of [['Ranges', windowRows(reply.ranges, 1)], ['Operations', windowRows(reply.operations, 0)], ['CUDA calls', windowRows(reply.calls, 0)]])
+    for (const [title, rows] of [['Ranges', windowRows(reply.ranges, 1)], ['Operations', windowRows(reply.operations, 0)], ['API calls', windowRows(reply.calls, 0)]])
       if (rows.length) { make('h3', title, out); table(out, other ? ['name', 'A', 'B', 'B \u2212 A'] : ['name', 'count', 'time'], rows); }
     if (reply.more) make('p', count(reply.more) + ' more names', out);
     if (reply.coarse) make('p', 'At this place the document has merged events alone. nvtally view has the figures.', out);
