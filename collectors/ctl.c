@@ -24,13 +24,15 @@
 #define PATIENCE_NS   INT64_C(10000000000)
 
 static const char usage_text[] =
-    "usage: nvtally ctl [OPTIONS] ps|status|start|stop|dump\n\n"
-    "Lists your running recordings on this machine; starts, stops and copies them.\n\n"
+    "usage: nvtally ctl [OPTIONS] ps|status|start|stop|mark TEXT|dump\n\n"
+    "Lists your running recordings on this machine; starts, stops, marks and copies\n"
+    "them.\n\n"
     "  ps      list the recordings: their recorder's process, state, for how long,\n"
     "          the time recorded so far, their trace and command\n"
     "  status  all that is known of one: a name and a value per line\n"
     "  start   begin to record, in a recording that is dormant (see nvtally record)\n"
     "  stop    stop recording, until the next start\n"
+    "  mark    put a mark with the text TEXT into every process that is recorded\n"
     "  dump    copy the trace as it is now; the recording goes on\n\n"
     "  -s, --session WHICH  the recording, where there are several: the recorder's\n"
     "                       process as ps lists it, its folder, or all (default:\n"
@@ -45,7 +47,7 @@ struct ctl {
     const char *which;  /* --session, or NULL */
     const char *output; /* --output, or NULL */
     const struct nvt_format *format;
-    const char *verb;
+    const char *verb, *text; /* what is asked for; of a mark, its text */
     struct nvt_ctl_session sessions[SESSIONS_MOST];
     size_t count;
 };
@@ -196,7 +198,18 @@ static int dump(struct ctl *ctl)
     return failed;
 }
 
-static const char *const verbs[] = {"ps", "status", "start", "stop", "dump"};
+/* The text is one of the user's: what is too long for a request is too long for a mark. */
+static int mark(struct ctl *ctl)
+{
+    char request[NVT_CTL_REQUEST_MOST];
+    if (snprintf(request, sizeof(request), "mark %s", ctl->text) < (int)sizeof(request) - 2)
+        return command(ctl, request);
+    nvt_message(stderr, "ctl mark: the text is too long: at most %d bytes",
+                NVT_CTL_REQUEST_MOST - 8);
+    return 2;
+}
+
+static const char *const verbs[] = {"ps", "status", "start", "stop", "mark", "dump"};
 
 static int fail_verb(const char *verb)
 {
@@ -222,7 +235,25 @@ static int run(struct ctl *ctl)
     }
     if (!i)
         return print_sessions(ctl);
+    if (ctl->text)
+        return mark(ctl);
     return strcmp(ctl->verb, "dump") != 0 ? command(ctl, ctl->verb) : dump(ctl);
+}
+
+/* What stands behind the options. 0, or -1 with err. */
+static int take_words(struct ctl *ctl, int count, char **words, struct nvt_error *err)
+{
+    if (!count)
+        return nvt_fail(err, "ctl needs a request: ps, status, start, stop, mark or dump");
+    ctl->verb = words[0];
+    const int is_mark = !strcmp(ctl->verb, "mark");
+    if (is_mark && (count == 1 || !*words[1]))
+        return nvt_fail(err, "ctl mark needs a text");
+    if (count > 1 + is_mark)
+        return nvt_fail(err, "ctl %s: '%s' is one word too many%s", ctl->verb, words[1 + is_mark],
+                        is_mark ? ": a text of several words needs quotes" : "");
+    ctl->text = is_mark ? words[1] : NULL;
+    return 0;
 }
 
 /* 0 to go on, 1: --help was answered, -1 with err. */
@@ -262,12 +293,7 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
             return nvt_fail(err, "unknown option %s; see nvtally ctl --help", argv[optind - 1]);
         }
     }
-    if (optind == argc)
-        return nvt_fail(err, "ctl needs a request: ps, status, start, stop or dump");
-    ctl->verb = argv[optind++];
-    return optind < argc
-               ? nvt_fail(err, "ctl %s: '%s' is one word too many", ctl->verb, argv[optind])
-               : 0;
+    return take_words(ctl, argc - optind, argv + optind, err);
 }
 
 int nvt_cmd_ctl(int argc, char **argv)

@@ -1,6 +1,6 @@
 /*
  * How `nvtally ctl` reaches a recorder: a socket in the session's folder, which only its user may enter. A request is one packet, a
- * protocol version, a blank and a word; so is the answer, '+' or '-' (it could not be done) and a text. A recorder looks
+ * protocol version, a blank, a word and what may follow it; so is the answer, '+' or '-' (it could not be done) and a text. A recorder looks
  * for requests when it is woken (wake.h); who has asked wakes it until the answer is there.
  */
 #ifndef NVT_CTL_SOCKET_H
@@ -32,7 +32,7 @@ void nvt_ctl_listen(struct nvt_ctl_server *server, const char *folder);
 void nvt_ctl_close(struct nvt_ctl_server *server);
 
 /*
- * Answer what has been asked; never waits. `answer` gets the word of a request and writes the text of its answer, at most
+ * Answer what has been asked; never waits. `answer` gets a request without the version and writes the text of its answer, at most
  * `size` bytes with a NUL: 0, or -1: it could not be done, as the text says.
  */
 typedef int nvt_ctl_answer(void *context, const char *request, char *text, size_t size);

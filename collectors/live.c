@@ -47,11 +47,12 @@ static int write_parts(struct nvt_live *live, char *text, size_t size)
 
 /* --- the requests --- */
 
-static int put_status(struct nvt_live *live, char *text, size_t size)
+static int put_status(struct nvt_live *live, const char *words, char *text, size_t size)
 {
     const struct nvt_record_window *window = live->window;
     const struct nvt_control *control = live->recorder->control;
     const int64_t now = nvt_monotonic_ns();
+    (void)words;
     snprintf(text, size,
              "state\t%s\nfor\t%" PRId64 "\nbegan\t%" PRId64 "\nrecorded\t%" PRId64
              "\nparts\t%" PRIu32 "\nprocesses\t%" PRIu32 "\nbytes\t%" PRIu64
@@ -85,22 +86,45 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
     return write_parts(live, text, size);
 }
 
-static int start(struct nvt_live *live, char *text, size_t size)
+static int start(struct nvt_live *live, const char *words, char *text, size_t size)
 {
+    (void)words;
     return turn(live, 1, text, size);
 }
 
-static int stop(struct nvt_live *live, char *text, size_t size)
+static int stop(struct nvt_live *live, const char *words, char *text, size_t size)
 {
+    (void)words;
     return turn(live, 0, text, size);
 }
 
+static int mark(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    uint32_t processes;
+    if (!*words)
+        snprintf(text, size, "the mark has no text");
+    else if (!is_open(live))
+        snprintf(text, size, "not recording: a mark has no place in the trace");
+    else if (nvt_live_mark(&live->marks, live->recorder, words, &processes, &err))
+        nvt_error_text(&err, text, size);
+    else if (!processes)
+        snprintf(text, size, "none of the processes in the trace runs: there is nothing to mark");
+    else {
+        snprintf(text, size, "marked in %" PRIu32 " process%s", processes,
+                 processes == 1 ? "" : "es");
+        return 0;
+    }
+    return -1;
+}
+
 /* What is still in buffers goes to the file, and the moment on both clocks. */
-static int flush(struct nvt_live *live, char *text, size_t size)
+static int flush(struct nvt_live *live, const char *words, char *text, size_t size)
 {
     struct nvt_recorder *recorder = live->recorder;
     struct stat status;
     uint64_t taken;
+    (void)words;
     nvt_recorder_look(recorder);
     nvt_recorder_drain(recorder, &taken);
     recorder->next_flush = recorder->next_clock = 0;
@@ -116,14 +140,18 @@ static int flush(struct nvt_live *live, char *text, size_t size)
 
 static const struct request {
     const char *name;
-    int (*answer)(struct nvt_live *live, char *text, size_t size);
-} requests[] = {{"status", put_status}, {"start", start}, {"stop", stop}, {"flush", flush}};
+    /* `words`: what stands behind the name. */
+    int (*answer)(struct nvt_live *live, const char *words, char *text, size_t size);
+} requests[] = {
+    {"status", put_status}, {"start", start}, {"stop", stop}, {"mark", mark}, {"flush", flush}};
 
 static int answer(void *context, const char *request, char *text, size_t size)
 {
+    const size_t length = strcspn(request, " ");
+    const char *words = request + length + (request[length] == ' ');
     for (size_t i = 0; i < NVT_COUNT_OF(requests); i++)
-        if (!strcmp(request, requests[i].name))
-            return requests[i].answer(context, text, size);
+        if (length == strlen(requests[i].name) && !memcmp(request, requests[i].name, length))
+            return requests[i].answer(context, words, text, size);
     snprintf(text, size, "the recorder does not know '%.32s'", request);
     return -1;
 }
@@ -153,6 +181,7 @@ void nvt_live_end(struct nvt_live *live)
     char text[80];
     if (live->recorder->control->is_dormant && is_open(live))
         write_parts(live, text, sizeof(text));
+    nvt_live_marks_free(&live->marks);
     nvt_ctl_close(&live->server);
 }
 

@@ -4,6 +4,7 @@
  *   status       lines of a name, a tab and a value: state (recording, dormant), for (ns in that state), began (ns ago), recorded
  *                (ns in all), parts, processes (that are in the trace), bytes, trace (its path), command
  *   start, stop  of --dormant: begin to record, end it
+ *   mark TEXT    put a mark into each process that is recorded (live_mark.h)
  *   flush        have all in the trace that there is by now; lines as above: trace, bytes (that it has then), inode (of the file,
  *                which is another one when its older part was cut off)
  */
@@ -11,6 +12,7 @@
 #define NVT_LIVE_H
 
 #include "ctl_socket.h"
+#include "live_mark.h"
 #include "record_window.h"
 #include "recorder.h"
 
@@ -18,6 +20,7 @@ struct nvt_live {
     struct nvt_recorder *recorder;
     struct nvt_record_window *window;
     struct nvt_ctl_server server;
+    struct nvt_live_marks marks;
     int64_t began; /* CLOCK_MONOTONIC */
     char trace[PATH_MAX];
     char command[1024];

@@ -287,6 +287,45 @@ static void sessions_that_are_none(void **state)
     expect_no_session("/nowhere", "no recording is there");
 }
 
+/* --- marks ---------------------------------------------------------------------------------------- */
+
+/* A mark is in every process that is recorded then and lives, and in no other. */
+static void marks_every_process(void **state)
+{
+    (void)state;
+    const char *script =
+        "\"$0\" ctl start; \"$1\" 100; \"$1\" 900 & \"$1\" 900 & sleep 0.4; \"$0\" ctl "
+        "mark 'disk, \"full\"'; \"$0\" ctl mark again; \"$0\" ctl stop; \"$0\" ctl mark "
+        "never; wait";
+    struct cli_result result = record("nvtx", "flight", script);
+    assert_non_null(strstr(result.out, "\nmarked in 2 processes\nmarked in 2 processes\n"));
+    assert_non_null(strstr(result.err, "not recording: a mark has no place in the trace"));
+    /* Threads of the program alone. */
+    expect_said(&result, " events of 9 threads in 3 processes");
+    struct nvt_trace *trace = recorded_trace();
+    const struct nvt_marks *marks = &trace->marks;
+    int64_t time[2] = {0};
+    uint32_t found[2] = {0};
+    for (uint32_t i = 0; i < marks->count; i++) {
+        if (strcmp(nvt_domain_name(trace, marks->domain[i]), "nvtally ctl") != 0)
+            continue;
+        const uint32_t thread = marks->thread[i];
+        const char *name = nvt_name(trace, marks->name[i]);
+        const int is_second = !strcmp(name, "again");
+        assert_string_equal(name, is_second ? "again" : "disk, \"full\"");
+        assert_string_equal(nvt_name(trace, trace->threads.name[thread]), "nvtally ctl");
+        assert_int_equal(trace->threads.events[thread], 2);
+        /* The same moment in all of them. */
+        assert_true(!found[is_second] || time[is_second] == marks->time[i]);
+        time[is_second] = marks->time[i];
+        found[is_second]++;
+    }
+    assert_int_equal(found[0], 2);
+    assert_int_equal(found[1], 2);
+    assert_true(time[0] < time[1]);
+    nvt_trace_free(trace);
+}
+
 /* --- dumps ---------------------------------------------------------------------------------------- */
 
 /* A copy is whole and has what was recorded up to then, while the program hangs; what is killed a moment later does it no harm. */
@@ -335,6 +374,15 @@ static void wrong_requests(void **state)
     EXPECT_REFUSED("did you mean 'start'?", "strat");
     EXPECT_REFUSED("'now' is one word too many", "start", "now");
     EXPECT_REFUSED("no recording is going on", "start");
+    EXPECT_REFUSED("no recording is going on", "mark", "text");
+    EXPECT_REFUSED("ctl mark needs a text", "mark");
+    EXPECT_REFUSED("ctl mark needs a text", "mark", "");
+    EXPECT_REFUSED("'b' is one word too many: a text of several words needs quotes", "mark", "a",
+                   "b");
+    char text[NVT_CTL_REQUEST_MOST];
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = 0;
+    EXPECT_REFUSED("the text is too long: at most 4088 bytes", "mark", text);
     EXPECT_REFUSED("--session x: must be", "-s", "x", "start");
     EXPECT_REFUSED("no recording has the recorder 1;", "-s", "1", "stop");
     EXPECT_REFUSED("--output is an option of ctl dump", "-o", "x.nvt", "stop");
@@ -438,17 +486,12 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_in_parts),
-        cmocka_unit_test(records_devices_in_parts),
-        cmocka_unit_test(nobody_asks),
-        cmocka_unit_test(others_are_in_nobodys_way),
-        cmocka_unit_test(many_requests),
-        cmocka_unit_test(sessions_that_are_none),
-        cmocka_unit_test(dumps_what_there_is),
-        cmocka_unit_test(lists_what_goes_on),
-        cmocka_unit_test(wrong_requests),
-        cmocka_unit_test(wrong_options),
-        cmocka_unit_test(says_what_was_recorded),
+        cmocka_unit_test(records_in_parts),    cmocka_unit_test(records_devices_in_parts),
+        cmocka_unit_test(nobody_asks),         cmocka_unit_test(others_are_in_nobodys_way),
+        cmocka_unit_test(many_requests),       cmocka_unit_test(sessions_that_are_none),
+        cmocka_unit_test(marks_every_process), cmocka_unit_test(dumps_what_there_is),
+        cmocka_unit_test(lists_what_goes_on),  cmocka_unit_test(wrong_requests),
+        cmocka_unit_test(wrong_options),       cmocka_unit_test(says_what_was_recorded),
     };
     return cmocka_run_group_tests(tests, set_up, recorded_tear_down);
 }

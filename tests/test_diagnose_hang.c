@@ -180,6 +180,31 @@ static void one_that_spins_is_told_with_its_function(void **state)
 
 /* --- from when on --------------------------------------------------------------------------------------- */
 
+/* A mark so long after the last range began. */
+static void mark(struct maker *maker, int64_t after, const char *domain)
+{
+    const struct nvt_mark row = {.time = maker->now + after,
+                                 .thread = maker->thread,
+                                 .domain = nvt_trace_domain(maker->trace, maker->process, domain)};
+    assert_int_not_equal(nvt_mark_add(maker->trace, &row), NVT_NONE);
+}
+
+/* Who looks at a hang may mark it, and it is one as before; a mark of the program's is progress. */
+static void marks_from_outside_are_no_progress(void **state)
+{
+    (void)state;
+    for (int is_own = 0; is_own < 2; is_own++) {
+        struct maker maker = make_begin();
+        steps(&maker, 12);
+        open_range(&maker, maker.thread, "load");
+        stop(&maker, 6 * S, 1);
+        mark(&maker, 5 * S, is_own ? "server" : "nvtally ctl");
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
+        assert_int_equal(findings.count, !is_own);
+        free(findings.items);
+    }
+}
+
 /* So many steps, of which the third takes longer; and so long without anything. */
 static int hangs(int count, int64_t longest, int64_t still)
 {
@@ -539,6 +564,7 @@ int main(void)
         cmocka_unit_test(one_with_nothing_but_ranges),
         cmocka_unit_test(consumers_without_work_are_idle),
         cmocka_unit_test(one_that_spins_is_told_with_its_function),
+        cmocka_unit_test(marks_from_outside_are_no_progress),
         cmocka_unit_test(it_is_one_on_one_side_of_each_threshold),
         cmocka_unit_test(nothing_is_found_where_nothing_hangs),
         cmocka_unit_test(the_rank_that_has_not_come_is_named),

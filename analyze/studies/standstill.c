@@ -5,6 +5,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/count_of.h"
+#include "../../lib/ctl_mark.h"
 #include "../../lib/grow.h"
 #include "../../lib/os_calls.h"
 #include "../input/ranks.h"
@@ -64,6 +65,15 @@ static void gather_range(const struct gathering *gathering, uint32_t i)
         count_collective(&gathering->ends[process], nvt_nccl_communicator(gathering->trace, i));
 }
 
+/* Who looks at a hang may have marked it (nvtally ctl): the program has done nothing. */
+static void gather_mark(const struct gathering *gathering, uint32_t i)
+{
+    const struct nvt_marks *marks = &gathering->trace->marks;
+    if (!marks->domain[i] ||
+        strcmp(nvt_domain_name(gathering->trace, marks->domain[i]), NVT_CTL_MARK_NAME) != 0)
+        gather_event(gathering, marks->thread[i], marks->time[i]);
+}
+
 static void gather_mpi(const struct gathering *gathering, uint32_t i)
 {
     const struct nvt_mpi_calls *calls = &gathering->trace->mpi_calls;
@@ -93,7 +103,7 @@ static void gather_events(const struct gathering *gathering)
         else if (call < trace->mpi_calls.count && b <= c)
             gather_mpi(gathering, call++);
         else if (mark < trace->marks.count)
-            gather_event(gathering, trace->marks.thread[mark++], c);
+            gather_mark(gathering, mark++);
         else
             break;
     }
