@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/axis.h"
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
@@ -39,6 +40,8 @@ static const char usage_text[] =
     "                       the one that ctl itself runs in)\n"
     "  -o, --output FILE    for dump: the copy (default: next to the trace, its name\n"
     "                       with -dump1, -dump2, …)\n"
+    "      --last TIME      for dump: only what ended within this time before the\n"
+    "                       request, such as 500ms, 2s, 5min\n"
     "  -f, --format NAME    for ps: table, csv, json, … (default: table)\n"
     "      --help           this text\n\n"
     "Example:  nvtally ctl ps\n";
@@ -46,6 +49,7 @@ static const char usage_text[] =
 struct ctl {
     const char *which;  /* --session, or NULL */
     const char *output; /* --output, or NULL */
+    int64_t last_ns;    /* --last, or 0 */
     const struct nvt_format *format;
     const char *verb, *text; /* what is asked for; of a mark, its text */
     struct nvt_ctl_session sessions[SESSIONS_MOST];
@@ -190,7 +194,8 @@ static int dump(struct ctl *ctl)
         return fail(&err);
     }
     for (size_t i = 0; i < ctl->count; i++) {
-        if (nvt_ctl_dump(&ctl->sessions[i], ctl->output, PATIENCE_NS, name, sizeof(name), &err))
+        if (nvt_ctl_dump(&ctl->sessions[i], ctl->output, ctl->last_ns, PATIENCE_NS, name,
+                         sizeof(name), &err))
             failed = fail(&err);
         else
             puts(name);
@@ -229,8 +234,8 @@ static int run(struct ctl *ctl)
         i++;
     if (i == NVT_COUNT_OF(verbs))
         return fail_verb(ctl->verb);
-    if (ctl->output && strcmp(ctl->verb, "dump") != 0) {
-        nvt_message(stderr, "--output is an option of ctl dump");
+    if ((ctl->output || ctl->last_ns) && strcmp(ctl->verb, "dump") != 0) {
+        nvt_message(stderr, "%s is an option of ctl dump", ctl->output ? "--output" : "--last");
         return 2;
     }
     if (!i)
@@ -259,11 +264,10 @@ static int take_words(struct ctl *ctl, int count, char **words, struct nvt_error
 /* 0 to go on, 1: --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
 {
-    static const struct option longs[] = {{"session", required_argument, NULL, 's'},
-                                          {"format", required_argument, NULL, 'f'},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"session", required_argument, NULL, 's'}, {"format", required_argument, NULL, 'f'},
+        {"output", required_argument, NULL, 'o'},  {"last", required_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
     char hint[64];
     ctl->format = nvt_format_find("table");
     opterr = 0;
@@ -277,6 +281,10 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
             ctl->output = optarg;
             if (nvt_check_not_stdout(optarg, "a trace", "file", err))
                 return -1;
+            break;
+        case 'l':
+            if (nvt_axis_duration(optarg, &ctl->last_ns))
+                return nvt_fail(err, "--last %s: must be a time such as 500ms, 2s or 5min", optarg);
             break;
         case 'f':
             ctl->format = nvt_format_find(optarg);

@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "cut.h"
 
 enum { TRIES = 5, NAMES = 10000 };
 
@@ -84,47 +87,70 @@ static int copy(int from, int to, int64_t bytes)
 
 /* --- the request -------------------------------------------------------------------------------- */
 
-/* The trace, as it is at an answer of the recorder's; 1: it has become another file since. */
-static int open_trace(const struct nvt_ctl_session *session, int64_t patience_ns, char *trace,
-                      int *descriptor, int64_t *bytes, struct nvt_error *err)
+/* The trace, as it was at an answer of the recorder's. */
+struct source {
+    char path[PATH_MAX];
+    int descriptor; /* or -1 */
+    int64_t bytes;
+    uint64_t since; /* ticks; 0: all of it is wanted */
+};
+
+/* 0, or -1 with err; 1: it has become another file since. */
+static int open_source(const struct nvt_ctl_session *session, int64_t last_ns, int64_t patience_ns,
+                       struct source *source, struct nvt_error *err)
 {
-    char text[NVT_CTL_ANSWER_MOST], value[40];
+    char request[40], text[NVT_CTL_ANSWER_MOST], value[40];
     struct stat status;
-    const int failed = nvt_ctl_ask(session, "flush", patience_ns, text, sizeof(text), err);
+    snprintf(request, sizeof(request), "flush %" PRId64, last_ns);
+    const int failed = nvt_ctl_ask(session, request, patience_ns, text, sizeof(text), err);
     if (failed)
         return failed < 0 ? -1 : nvt_fail(err, "%.400s", text);
-    nvt_ctl_value(text, "trace", trace, PATH_MAX);
-    *bytes = strtoll(nvt_ctl_value(text, "bytes", value, sizeof(value)), NULL, 10);
-    *descriptor = open(trace, O_RDONLY | O_CLOEXEC);
-    if (*descriptor < 0 || fstat(*descriptor, &status))
-        return nvt_fail_at(err, trace, -1, "%s", strerror(errno));
+    nvt_ctl_value(text, "trace", source->path, sizeof(source->path));
+    source->bytes = strtoll(nvt_ctl_value(text, "bytes", value, sizeof(value)), NULL, 10);
+    source->since = strtoull(nvt_ctl_value(text, "since", value, sizeof(value)), NULL, 10);
+    if (source->descriptor >= 0)
+        close(source->descriptor);
+    source->descriptor = open(source->path, O_RDONLY | O_CLOEXEC);
+    if (source->descriptor < 0 || fstat(source->descriptor, &status))
+        return nvt_fail_at(err, source->path, -1, "%s", strerror(errno));
     nvt_ctl_value(text, "inode", value, sizeof(value));
     return strtoull(value, NULL, 10) == (uint64_t)status.st_ino ? 0 : 1;
 }
 
-int nvt_ctl_dump(const struct nvt_ctl_session *session, const char *output, int64_t patience_ns,
-                 char *name, size_t size, struct nvt_error *err)
+/* All of it, or the last part, into a file that is there. 0, or -1 with err. */
+static int fill(const struct source *source, int64_t last_ns, const char *name, int descriptor,
+                struct nvt_error *err)
 {
-    char trace[PATH_MAX] = "";
-    int from = -1, to = -1, status = 1;
-    int64_t bytes = 0;
-    for (int i = 0; i < TRIES && status == 1; i++) {
-        if (from >= 0)
-            close(from);
-        from = -1;
-        status = open_trace(session, patience_ns, trace, &from, &bytes, err);
-    }
+    char path[40], kept[40];
+    if (!source->since)
+        return copy(source->descriptor, descriptor, source->bytes)
+                   ? nvt_fail_at(err, name, -1, "%s",
+                                 errno ? strerror(errno) : "the trace is shorter")
+                   : 0;
+    /* That name may be another file's by now. */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", source->descriptor);
+    snprintf(kept, sizeof(kept), "%.6g s", (double)last_ns / 1e9);
+    return nvt_cut_copy(path, source->bytes, source->since, kept, name, err);
+}
+
+int nvt_ctl_dump(const struct nvt_ctl_session *session, const char *output, int64_t last_ns,
+                 int64_t patience_ns, char *name, size_t size, struct nvt_error *err)
+{
+    struct source source = {.descriptor = -1};
+    int to = -1, status = 1;
+    for (int i = 0; i < TRIES && status == 1; i++)
+        status = open_source(session, last_ns, patience_ns, &source, err);
     if (status == 1)
-        status = nvt_fail_at(err, trace, -1, "is cut off all the time: it cannot be copied");
+        status = nvt_fail_at(err, source.path, -1, "is cut off all the time: it cannot be copied");
     if (!status)
-        status = create_output(trace, output, name, size, &to, err);
-    if (!status && copy(from, to, bytes))
-        status = nvt_fail_at(err, name, -1, "%s", errno ? strerror(errno) : "the trace is shorter");
+        status = create_output(source.path, output, name, size, &to, err);
+    if (!status)
+        status = fill(&source, last_ns, name, to, err);
     if (to >= 0 && close(to) && !status)
         status = nvt_fail_at(err, name, -1, "%s", strerror(errno));
     if (status && to >= 0)
         unlink(name);
-    if (from >= 0)
-        close(from);
+    if (source.descriptor >= 0)
+        close(source.descriptor);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "cut.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,27 +30,33 @@ struct nvt_cut {
     /* Before `ticks`, the older one first; empty: none, or written. */
     struct moment last[LAST_MOMENTS];
     uint32_t moments;
+    uint64_t strings; /* that are in the new file */
 };
 
 /* What says where the cut is stands first. */
-static int open_files(struct nvt_cut *cut, const char *path, struct nvt_error *err)
+static int open_file(struct nvt_cut *cut, struct nvt_error *err)
 {
     const struct nvt_chunk chunk = {.kind = NVT_CHUNK_CUT,
                                     .process = NVT_NO_INDEX,
                                     .thread = NVT_NO_INDEX,
                                     .first = cut->ticks,
                                     .last = cut->ticks};
-    cut->from = nvt_trace_file_open(path, err);
-    if (!cut->from)
-        return -1;
     cut->to = nvt_trace_writer_new(cut->names.fresh, 1, err);
     return cut->to ? nvt_trace_writer_chunk(cut->to, &chunk, "", 0, err) : -1;
 }
 
-struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ticks,
-                              struct nvt_error *err)
+/* A trace may have been cut, and later: that is where its copy is cut. */
+static void note_cut(struct nvt_cut *cut)
 {
-    const char *path = nvt_trace_writer_path(writer);
+    struct nvt_chunk first;
+    if (nvt_trace_file_header(cut->from, &first, NULL) > 0 && first.kind == NVT_CHUNK_CUT &&
+        first.first > cut->ticks)
+        cut->ticks = first.first;
+}
+
+/* A cut of the file that has no new one yet. NULL with err. */
+static struct nvt_cut *begin(const char *path, uint64_t ticks, struct nvt_error *err)
+{
     struct nvt_cut *cut = calloc(1, sizeof(*cut));
     if (cut) {
         cut->ticks = ticks;
@@ -57,7 +64,22 @@ struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ti
     }
     if (!cut || !cut->state)
         nvt_fail_at(err, path, -1, "out of memory");
-    else if (!nvt_keep_names(path, &cut->names, err) && !open_files(cut, path, err))
+    else
+        cut->from = nvt_trace_file_open(path, err);
+    if (cut && cut->from) {
+        note_cut(cut);
+        return cut;
+    }
+    nvt_cut_free(cut);
+    return NULL;
+}
+
+struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ticks,
+                              struct nvt_error *err)
+{
+    const char *path = nvt_trace_writer_path(writer);
+    struct nvt_cut *cut = begin(path, ticks, err);
+    if (cut && !nvt_keep_names(path, &cut->names, err) && !open_file(cut, err))
         return cut;
     nvt_cut_free(cut);
     return NULL;
@@ -164,6 +186,9 @@ static int take_moment(struct nvt_cut *cut, const struct nvt_chunk *chunk, struc
 static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
 {
     switch (chunk->kind) {
+    case NVT_CHUNK_STRINGS:
+        cut->strings = chunk->first + chunk->count;
+        return copy(cut, chunk, err);
     case NVT_CHUNK_EVENTS:
     case NVT_CHUNK_DEVICE:
     case NVT_CHUNK_DEVICE_COLUMNS:
@@ -187,11 +212,11 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
 
 /* --- the whole ---------------------------------------------------------------------------------------- */
 
-int nvt_cut_go(struct nvt_cut *cut, const struct nvt_trace_writer *writer, int64_t until_ns,
-               struct nvt_error *err)
+/* Go on to the end of so many bytes, or to that moment: nvt_cut_go. */
+static int go(struct nvt_cut *cut, int64_t bytes, int64_t until_ns, struct nvt_error *err)
 {
     struct nvt_chunk chunk;
-    nvt_trace_file_grow(cut->from, (int64_t)nvt_trace_writer_size(writer));
+    nvt_trace_file_grow(cut->from, bytes);
     for (;;) {
         int status = nvt_trace_file_header(cut->from, &chunk, err);
         if (status <= 0)
@@ -204,17 +229,83 @@ int nvt_cut_go(struct nvt_cut *cut, const struct nvt_trace_writer *writer, int64
     }
 }
 
+int nvt_cut_go(struct nvt_cut *cut, const struct nvt_trace_writer *writer, int64_t until_ns,
+               struct nvt_error *err)
+{
+    return go(cut, (int64_t)nvt_trace_writer_size(writer), until_ns, err);
+}
+
 uint64_t nvt_cut_left(const struct nvt_cut *cut, const struct nvt_trace_writer *writer)
 {
     return nvt_trace_writer_size(writer) - (uint64_t)nvt_trace_file_offset(cut->from);
 }
 
-int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err)
+/* What is written when all chunks have been looked at. 0, or -1 with err. */
+static int complete(struct nvt_cut *cut, struct nvt_error *err)
 {
     if (nvt_cut_state_give_all(cut->state, put_carried, cut))
         return nvt_fail_at(err, cut->names.fresh, -1, "what was open at the cut cannot be written");
-    if (write_moments(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
+    return write_moments(cut, err);
+}
+
+int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err)
+{
+    if (complete(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
         return -1;
     cut->to = NULL;
     return 0;
+}
+
+/* --- a copy ------------------------------------------------------------------------------------------- */
+
+/* The fact `kept`, which replaces one that is there. 0, or -1 with err. */
+static int write_kept(struct nvt_cut *cut, const char *kept, struct nvt_error *err)
+{
+    static const char name[] = "kept";
+    struct nvt_buffer texts = {0}, row = {0};
+    struct nvt_chunk strings = {.kind = NVT_CHUNK_STRINGS,
+                                .process = NVT_NO_INDEX,
+                                .thread = NVT_NO_INDEX,
+                                .count = 2,
+                                .first = cut->strings};
+    struct nvt_chunk fact = strings;
+    fact.kind = NVT_CHUNK_META;
+    fact.count = 1;
+    fact.first = 0;
+    const size_t length = strlen(kept);
+    int status =
+        nvt_buffer_varint(&texts, sizeof(name) - 1) ||
+                nvt_buffer_append(&texts, name, sizeof(name) - 1) ||
+                nvt_buffer_varint(&texts, length) || nvt_buffer_append(&texts, kept, length) ||
+                nvt_buffer_varint(&row, cut->strings) || nvt_buffer_varint(&row, cut->strings + 1)
+            ? nvt_fail(err, "out of memory")
+            : 0;
+    if (!status && (nvt_trace_writer_chunk(cut->to, &strings, texts.data, texts.size, err) ||
+                    nvt_trace_writer_chunk(cut->to, &fact, row.data, row.size, err)))
+        status = -1;
+    nvt_buffer_free(&texts);
+    nvt_buffer_free(&row);
+    return status;
+}
+
+int nvt_cut_copy(const char *from, int64_t bytes, uint64_t ticks, const char *kept, const char *to,
+                 struct nvt_error *err)
+{
+    struct nvt_cut *cut = begin(from, ticks, err);
+    if (!cut)
+        return -1;
+    snprintf(cut->names.fresh, sizeof(cut->names.fresh), "%s", to);
+    int status = open_file(cut, err);
+    if (!status)
+        status = go(cut, bytes, INT64_MAX, err);
+    if (!status)
+        status = complete(cut, err);
+    if (!status && cut->ticks == ticks)
+        status = write_kept(cut, kept, err);
+    if (!status) {
+        status = nvt_trace_writer_close(cut->to, err);
+        cut->to = NULL;
+    }
+    nvt_cut_free(cut);
+    return status;
 }

@@ -1,5 +1,5 @@
 /*
- * Writing a trace anew without what is too old, while it is still being written: see retain.h.
+ * Writing a trace anew without what is too old, while it is still being written: see retain.h; or a copy of it.
  */
 #ifndef NVT_CUT_H
 #define NVT_CUT_H
@@ -23,6 +23,13 @@ uint64_t nvt_cut_left(const struct nvt_cut *cut, const struct nvt_trace_writer *
 
 /* At that end: the new file takes the place of the writer's. 0, or -1 with err. Then, and to give up, nvt_cut_free. */
 int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err);
+
+/*
+ * Another trace of the first `bytes` of one, which end in a whole chunk: with what ended since `ticks`, as above. `to` is there and
+ * empty; `kept` says in it how much that is ("2 s"), unless less had been left before. 0, or -1 with err, and `to` is of no use.
+ */
+int nvt_cut_copy(const char *from, int64_t bytes, uint64_t ticks, const char *kept, const char *to,
+                 struct nvt_error *err);
 
 /* Removes the new file if it has not taken over. */
 void nvt_cut_free(struct nvt_cut *cut);

@@ -118,13 +118,22 @@ static int mark(struct nvt_live *live, const char *words, char *text, size_t siz
     return -1;
 }
 
+/* In ticks; 0: before the trace began. */
+static uint64_t ticks_ago(const struct nvt_recorder *recorder, int64_t ns)
+{
+    const uint64_t now = nvt_ticks(recorder->clock);
+    if (ns <= 0 || nvt_monotonic_ns() - nvt_output_origin(recorder->output) <= ns)
+        return 0;
+    return now - nvt_output_ticks(recorder->output, recorder->clock, ns);
+}
+
 /* What is still in buffers goes to the file, and the moment on both clocks. */
 static int flush(struct nvt_live *live, const char *words, char *text, size_t size)
 {
     struct nvt_recorder *recorder = live->recorder;
     struct stat status;
+    const uint64_t since = ticks_ago(recorder, strtoll(words, NULL, 10));
     uint64_t taken;
-    (void)words;
     nvt_recorder_look(recorder);
     nvt_recorder_drain(recorder, &taken);
     recorder->next_flush = recorder->next_clock = 0;
@@ -133,8 +142,8 @@ static int flush(struct nvt_live *live, const char *words, char *text, size_t si
         snprintf(text, size, "%s: %s", live->trace, strerror(errno));
         return -1;
     }
-    snprintf(text, size, "trace\t%s\nbytes\t%" PRId64 "\ninode\t%" PRIu64 "\n", live->trace,
-             (int64_t)status.st_size, (uint64_t)status.st_ino);
+    snprintf(text, size, "trace\t%s\nbytes\t%" PRId64 "\ninode\t%" PRIu64 "\nsince\t%" PRIu64 "\n",
+             live->trace, (int64_t)status.st_size, (uint64_t)status.st_ino, since);
     return 0;
 }
 

@@ -5,8 +5,8 @@
  *                (ns in all), parts, processes (that are in the trace), bytes, trace (its path), command
  *   start, stop  of --dormant: begin to record, end it
  *   mark TEXT    put a mark into each process that is recorded (live_mark.h)
- *   flush        have all in the trace that there is by now; lines as above: trace, bytes (that it has then), inode (of the file,
- *                which is another one when its older part was cut off)
+ *   flush [NS]   have all in the trace that there is by now; lines as above: trace, bytes (that it has then), inode (of the file,
+ *                which is another one when its older part was cut off), since (ticks NS ago; 0: the trace began later)
  */
 #ifndef NVT_LIVE_H
 #define NVT_LIVE_H

@@ -354,6 +354,49 @@ static void dumps_what_there_is(void **state)
     }
 }
 
+static uint32_t ended_steps(const struct nvt_trace *trace, int64_t from, int64_t to)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        count += !strcmp(nvt_name(trace, ranges->name[i]), "step") && ranges->end[i] >= from &&
+                 ranges->end[i] < to && !(ranges->flags[i] & NVT_RANGE_UNCLOSED);
+    return count;
+}
+
+/* The last part alone: all that ended in it, with what was open before, and little else. */
+static void dumps_the_last_part(void **state)
+{
+    (void)state;
+    const char *script =
+        "\"$0\" record -f -o long.nvt --trace nvtx sh -c '\"$1\" 2600 & sleep 2; \"$0\" ctl "
+        "dump -o all.nvt; \"$0\" ctl dump --last 500ms -o last.nvt; \"$0\" ctl dump "
+        "--last 1h -o hour.nvt; kill -9 $! $PPID' \"$0\" \"$1\"";
+    const char *argv[] = {"sh", "-c", script, cli_built("nvtally"), cli_client("flight"), NULL};
+    const struct cli_options options = {.directory = recorded_in("")};
+    struct cli_result result = cli_run_with(&options, argv);
+    assert_non_null(strstr(result.out, "all.nvt\nlast.nvt\nhour.nvt\n"));
+    cli_result_free(&result);
+    struct nvt_trace *all = recorded_trace_at(recorded_in("all.nvt"));
+    struct nvt_trace *last = recorded_trace_at(recorded_in("last.nvt"));
+    struct nvt_trace *hour = recorded_trace_at(recorded_in("hour.nvt"));
+    assert_string_equal(nvt_trace_meta(last, "kept"), "0.5 s");
+    assert_null(nvt_trace_meta(all, "kept"));
+    assert_null(nvt_trace_meta(hour, "kept"));
+    assert_true(last->is_late);
+    assert_true(recorded_count(hour, "step") >= recorded_count(all, "step"));
+    assert_true(recorded_count(last, "step") < recorded_count(all, "step"));
+    assert_int_equal(recorded_count(last, "epoch"), recorded_count(all, "epoch"));
+    /* The next copy has it, too. */
+    const int64_t to = last->ranges.start[last->ranges.count - 1];
+    const uint32_t expected = ended_steps(hour, to - 100 * MS, to);
+    assert_true(expected > 0);
+    assert_int_equal(ended_steps(last, to - 100 * MS, to), expected);
+    nvt_trace_free(all);
+    nvt_trace_free(last);
+    nvt_trace_free(hour);
+}
+
 /* --- the command ----------------------------------------------------------------------------------- */
 
 static void expect_refused(const char *needle, const char *const words[])
@@ -387,6 +430,10 @@ static void wrong_requests(void **state)
     EXPECT_REFUSED("no recording has the recorder 1;", "-s", "1", "stop");
     EXPECT_REFUSED("--output is an option of ctl dump", "-o", "x.nvt", "stop");
     EXPECT_REFUSED("no recording is going on", "dump");
+    EXPECT_REFUSED("no recording is going on", "dump", "--last", "2s");
+    EXPECT_REFUSED("--last 2: must be a time such as", "dump", "--last", "2");
+    EXPECT_REFUSED("--last -1s: must be a time such as", "dump", "--last", "-1s");
+    EXPECT_REFUSED("--last is an option of ctl dump", "stop", "--last", "2s");
     EXPECT_REFUSED("-o -: a trace cannot go to standard output", "-o", "-", "dump");
     EXPECT_REFUSED("no recording is there", "-s", "/nowhere", "stop");
     EXPECT_REFUSED("--format x", "-f", "x", "ps");
@@ -486,12 +533,19 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_in_parts),    cmocka_unit_test(records_devices_in_parts),
-        cmocka_unit_test(nobody_asks),         cmocka_unit_test(others_are_in_nobodys_way),
-        cmocka_unit_test(many_requests),       cmocka_unit_test(sessions_that_are_none),
-        cmocka_unit_test(marks_every_process), cmocka_unit_test(dumps_what_there_is),
-        cmocka_unit_test(lists_what_goes_on),  cmocka_unit_test(wrong_requests),
-        cmocka_unit_test(wrong_options),       cmocka_unit_test(says_what_was_recorded),
+        cmocka_unit_test(records_in_parts),
+        cmocka_unit_test(records_devices_in_parts),
+        cmocka_unit_test(nobody_asks),
+        cmocka_unit_test(others_are_in_nobodys_way),
+        cmocka_unit_test(many_requests),
+        cmocka_unit_test(sessions_that_are_none),
+        cmocka_unit_test(marks_every_process),
+        cmocka_unit_test(dumps_what_there_is),
+        cmocka_unit_test(dumps_the_last_part),
+        cmocka_unit_test(lists_what_goes_on),
+        cmocka_unit_test(wrong_requests),
+        cmocka_unit_test(wrong_options),
+        cmocka_unit_test(says_what_was_recorded),
     };
     return cmocka_run_group_tests(tests, set_up, recorded_tear_down);
 }

@@ -290,6 +290,36 @@ static void cuts_again(void **state)
     nvt_trace_free(whole);
 }
 
+/* What ended since then, of a trace that stays as it is; of one that was cut later, what is left. */
+static void copies_what_ended_since(void **state)
+{
+    (void)state;
+    uint64_t ticks[200];
+    char copy[600], again[600];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct stat whole_size, cut_size;
+    record_flight("1200");
+    snprintf(copy, sizeof(copy), "%s", recorded_in("copy.nvt"));
+    snprintf(again, sizeof(again), "%s", recorded_in("again.nvt"));
+    struct nvt_trace *whole = recorded_trace();
+    const size_t count = ticks_of_chunks(recorded_path(), ticks, 200);
+    assert_int_equal(stat(recorded_path(), &whole_size), 0);
+    const uint64_t earlier = ticks[count / 4], middle = ticks[count / 2];
+    (void)unlink(copy);
+    (void)unlink(again);
+    expect_good(nvt_cut_copy(recorded_path(), whole_size.st_size, middle, "2 s", copy, &err), &err);
+    assert_int_equal(stat(copy, &cut_size), 0);
+    expect_good(nvt_cut_copy(copy, cut_size.st_size, earlier, "9 s", again, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        struct nvt_trace *rest = read_good(i ? again : copy);
+        assert_string_equal(nvt_trace_meta(rest, "kept"), "2 s");
+        compare(whole, rest, on_axis(recorded_path(), middle));
+        nvt_trace_free(rest);
+    }
+    assert_int_equal(nvt_cut_copy("/nowhere", 100, middle, "2 s", copy, &err), -1);
+    nvt_trace_free(whole);
+}
+
 /* --- much that is open ------------------------------------------------------------------------------ */
 
 /* A trace of events that are made up; `at` goes on with each, in ticks and ns. */
@@ -992,6 +1022,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_ended_behind_the_cut),
         cmocka_unit_test(cuts_again),
+        cmocka_unit_test(copies_what_ended_since),
         cmocka_unit_test(open_ranges_with_large_payloads_stay),
         cmocka_unit_test(many_open_ranges_take_no_time),
         cmocka_unit_test(what_an_ended_thread_had_pushed_goes),
