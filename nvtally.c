@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/input/shared_reading.h"
 #include "analyze/model/parallel.h"
 #include "lib/commands.h"
 #include "lib/count_of.h"
+#include "lib/job.h"
 #include "lib/suggest.h"
 #include "lib/version.h"
 #include "lib/wrap.h"
@@ -67,6 +69,44 @@ static int fail_unknown(const char *name)
     return 2;
 }
 
+/* How several processes that a launcher of MPI started share a command. */
+enum sharing { APART, BY_FILES, BY_FIRST };
+
+static enum sharing sharing_of(const char *name)
+{
+    return !strcmp(name, "stats") || !strcmp(name, "diagnose")  ? BY_FILES
+           : !strcmp(name, "report") || !strcmp(name, "export") ? BY_FIRST
+                                                                : APART;
+}
+
+/* Only the first one prints. 1: this process has nothing to do. */
+static int share(int argc, char **argv)
+{
+    const enum sharing sharing = sharing_of(argv[0]);
+    if (sharing == APART)
+        return 0;
+    nvt_job_begin(argc, argv);
+    const int is_other = nvt_job_rank() > 0;
+    const int nowhere = is_other ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nowhere >= 0) {
+        (void)dup2(nowhere, STDOUT_FILENO);
+        (void)dup2(nowhere, STDERR_FILENO);
+        close(nowhere);
+    }
+    if (sharing == BY_FIRST)
+        nvt_readings_leave();
+    return is_other && sharing == BY_FIRST;
+}
+
+static int run_shared(const struct nvt_command *command, int argc, char **argv)
+{
+    if (share(argc, argv))
+        return 0;
+    const int status = command->run(argc, argv);
+    nvt_readings_leave();
+    return status;
+}
+
 static int run_command(int argc, char **argv)
 {
     struct nvt_error err = NVT_ERROR_INIT;
@@ -77,7 +117,7 @@ static int run_command(int argc, char **argv)
     }
     for (size_t i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[0], commands[i].name))
-            return commands[i].run(argc, argv);
+            return run_shared(&commands[i], argc, argv);
     return fail_unknown(argv[0]);
 }
 

@@ -18,6 +18,7 @@
 #include "command.h"
 #include "input/input_folder.h"
 #include "input/rows.h"
+#include "input/shared_reading.h"
 
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
@@ -479,16 +480,22 @@ static int print_explained_ones(const struct request *request, struct nvt_input 
     return 0;
 }
 
+static struct nvt_input input_for(const struct request *request,
+                                  const struct nvt_input_digester *digester)
+{
+    return (struct nvt_input){.plain_names = 1,
+                              .leaves_out = 1,
+                              .window = &request->window,
+                              .iteration = request->iteration,
+                              .digester = digester};
+}
+
 /* 0, or -1 with err. */
 static int read_input(const struct request *request, const struct nvt_input_digester *digester,
                       struct nvt_input *input, struct nvt_error *err)
 {
     size_t given = 0;
-    *input = (struct nvt_input){.plain_names = 1,
-                                .leaves_out = 1,
-                                .window = &request->window,
-                                .iteration = request->iteration,
-                                .digester = digester};
+    *input = input_for(request, digester);
     while (request->given[given])
         given++;
     return nvt_input_add_all(input, request->given, given, err) || nvt_input_rows(input, err) ||
@@ -527,9 +534,12 @@ static int read_all(const struct request *request, struct nvt_input *input, stru
 
 static int diagnose(struct request *request, struct nvt_error *err)
 {
-    struct nvt_input input = {0};
+    struct nvt_input input = input_for(request, &nvt_diagnosis_digester);
     struct nvt_findings findings = {0};
+    if (nvt_readings_serve(&input))
+        return 0;
     int status = read_all(request, &input, err);
+    nvt_readings_leave();
     if (!status)
         status = nvt_diagnose(&input, request->by, &findings, err);
     if (!status && request->explain)

@@ -23,6 +23,7 @@
 #include "device/project.h"
 #include "reports/report.h"
 #include "device/launch_cache.h"
+#include "input/shared_reading.h"
 #include "input/ranks.h"
 #include "input/repeats.h"
 #include "input/rows.h"
@@ -523,6 +524,27 @@ static int join_arguments(struct request *request, char **files, struct nvt_erro
     return failed ? nvt_fail(err, "out of memory") : 0;
 }
 
+/* How traces are read for what is asked. */
+static void set_reading(struct request *request, struct nvt_input *input)
+{
+    /* Nsys's own names mean nsys's definition, but to people who read what waits for what. */
+    if (!request->project_flags && request->format && request->format->captions &&
+        request->format != nvt_format_find("column"))
+        request->project_flags = NVT_ACROSS_WAITS;
+    input->project_flags = request->project_flags;
+    input->compensate = request->compensate;
+    request->is_overview = !request->count && !request->all && !request->is_wide &&
+                           request->top == NOT_GIVEN && request->format == nvt_format_find("table");
+    input->plain_names = request->plain_names || request->is_overview;
+    /* Programs that read names want each. */
+    if (request->grouping == NVT_GROUP_ALL || (request->format && request->format->captions))
+        input->grouping = request->grouping;
+    input->iteration = request->iteration;
+    input->only_launches = takes_launches(request);
+    input->leaves_out = takes_digests(request);
+    input->digester = input->leaves_out ? &nvt_rank_digester : NULL;
+}
+
 int nvt_cmd_stats(int argc, char **argv)
 {
     struct request request = {
@@ -542,26 +564,14 @@ int nvt_cmd_stats(int argc, char **argv)
             nvt_list_formats(stdout);
         return 0;
     }
-    /* Nsys's own names mean nsys's definition, but to people who read what waits for what. */
-    if (!request.project_flags && request.format && request.format->captions &&
-        request.format != nvt_format_find("column"))
-        request.project_flags = NVT_ACROSS_WAITS;
-    input.project_flags = request.project_flags;
-    input.compensate = request.compensate;
-    request.is_overview = !request.count && !request.all && !request.is_wide &&
-                          request.top == NOT_GIVEN && request.format == nvt_format_find("table");
-    input.plain_names = request.plain_names || request.is_overview;
-    /* Programs that read names want each. */
-    if (request.grouping == NVT_GROUP_ALL || (request.format && request.format->captions))
-        input.grouping = request.grouping;
-    input.iteration = request.iteration;
-    input.only_launches = takes_launches(&request);
-    input.leaves_out = takes_digests(&request);
-    input.digester = input.leaves_out ? &nvt_rank_digester : NULL;
+    set_reading(&request, &input);
     if (optind == argc)
         status = nvt_fail(&err, "stats: no trace or directory was given; see nvtally stats --help");
+    if (!status && nvt_readings_serve(&input))
+        return 0;
     if (!status)
         status = nvt_input_add_all(&input, argv + optind, (size_t)(argc - optind), &err);
+    nvt_readings_leave();
     if (!status)
         status = prepare(&request, &input, &err);
     if (!status && input.digester && !input.run_count)

@@ -97,7 +97,7 @@ check-offline: ## a fresh copy built and tested with no network
 # --- lints ---------------------------------------------------------------------------------------
 # Sources of C by folder: the program and what it loads first, then tests, helpers and clients.
 PROGRAM_C := $(wildcard nvtally.c no_workloads.c lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c collectors/inject/*.c collectors/pytorch/*.c collectors/preload/*.c collectors/mpi/*.c collectors/nccl/*.c collectors/os/*.c collectors/cpu/*.c library/*.c kernels/*.c kernels/*/*.c)
-LINT_SRC  := $(filter-out $(if $(MPI_CFLAGS),,kernels/transports/mpi.c tests/nsys/mpi.c tests/bench/mpi.c),$(PROGRAM_C) $(wildcard tests/*.c tests/*/*.c examples/*.c))
+LINT_SRC  := $(filter-out $(if $(MPI_CFLAGS),,kernels/transports/mpi.c kernels/transports/job.c tests/nsys/mpi.c tests/bench/mpi.c),$(PROGRAM_C) $(wildcard tests/*.c tests/*/*.c examples/*.c))
 LINT_FLAGS = $(CPPFLAGS) $(CUPTI_FLAGS) $(MPI_CFLAGS) -Iinclude
 ANY_SRC   := $(LINT_SRC) $(wildcard include/*.h lib/*.h lib/*/*.h analyze/*.h analyze/*/*.h plots/*.h plots/*/*.h collectors/*.h collectors/*/*.h kernels/*.h kernels/*/*.h library/*.h tests/*.h tests/*/*.h \
              kernels/*/*.cu tests/*/*.cpp examples/*.cpp)

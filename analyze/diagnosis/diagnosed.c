@@ -88,8 +88,12 @@ static void free_ranks(struct nvt_ranks *digest)
     nvt_rank_digester.free(digest);
 }
 
-const struct nvt_input_digester nvt_diagnosis_digester = {
-    .make = make_ranks, .free = free_ranks, .look = look, .forget = forget};
+const struct nvt_input_digester nvt_diagnosis_digester = {.make = make_ranks,
+                                                          .free = free_ranks,
+                                                          .look = look,
+                                                          .forget = forget,
+                                                          .put = nvt_diagnosed_put,
+                                                          .take = nvt_diagnosed_take};
 
 int nvt_diagnosed_is_enough(const struct nvt_input *input, struct nvt_error *err)
 {

@@ -41,6 +41,10 @@ extern const struct nvt_input_digester nvt_diagnosis_digester;
 /* Whether what an input keeps of its traces is enough; else they have to be read again, without a digester. 1, 0, or -1 with err. */
 int nvt_diagnosed_is_enough(const struct nvt_input *input, struct nvt_error *err);
 
+/* What is kept of a trace as bytes for another process (image.h), and back: 0 or -1. */
+void nvt_diagnosed_put(const struct nvt_input_trace *item, struct nvt_buffer *out);
+int nvt_diagnosed_take(struct nvt_input_trace *item, struct nvt_cursor *in);
+
 /* --- of diagnose_rules.c, diagnose_idle.c and diagnose_missing.c --- */
 
 /* What all rules that look at single traces find in one that is the only one of its input. 0, or -1 with err. */

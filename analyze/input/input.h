@@ -17,6 +17,7 @@
 #include "../model/window.h"
 #include "runs.h"
 
+struct nvt_cursor;       /* lib/cursor.h */
 struct nvt_launch_cache; /* analyze/device/launch_cache.h */
 struct nvt_ranks;        /* analyze/studies/rank_digest.h */
 struct nvt_diagnosed;    /* analyze/diagnosis/diagnosed.h */
@@ -58,6 +59,9 @@ struct nvt_input_digester {
      * a digest; -1 with err. NULL: nobody does. */
     int (*look)(struct nvt_input_trace *item, struct nvt_error *err);
     void (*forget)(struct nvt_diagnosed *diagnosed);
+    /* What both made, as bytes for another process (image.h), and back: 0 or -1. NULL: files are not shared. */
+    void (*put)(const struct nvt_input_trace *item, struct nvt_buffer *out);
+    int (*take)(struct nvt_input_trace *item, struct nvt_cursor *in);
 };
 
 /* Analyses change nothing in it but the notes. */

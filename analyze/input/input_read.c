@@ -14,6 +14,7 @@
 #include "../model/plain_names.h"
 #include "../readers/reader.h"
 #include "rows.h"
+#include "shared_reading.h"
 
 void nvt_input_trace_free(const struct nvt_input *input, struct nvt_input_trace *item)
 {
@@ -184,6 +185,24 @@ static void read_numbered(void *context, size_t i)
     atomic_store_explicit(&work->has_failed, 1, memory_order_relaxed);
 }
 
+/* Those of several that this process reads. */
+struct some {
+    struct work *work;
+    const size_t *numbers;
+};
+
+static void read_one_of(void *context, size_t i)
+{
+    const struct some *some = context;
+    read_numbered(some->work, some->numbers[i]);
+}
+
+static void read_some(void *context, const size_t *numbers, size_t count)
+{
+    struct some some = {context, numbers};
+    nvt_parallel_each(read_one_of, &some, count);
+}
+
 void nvt_readings_make(const struct nvt_input *input, struct nvt_reading *items, size_t count,
                        int again)
 {
@@ -191,6 +210,10 @@ void nvt_readings_make(const struct nvt_input *input, struct nvt_reading *items,
     for (size_t i = 0; i < count; i++) {
         items[i].err = (struct nvt_error)NVT_ERROR_INIT;
         find_file(input, items, i);
+    }
+    if (nvt_readings_are_shared(input, count)) {
+        nvt_readings_share(input, items, count, read_some, &work);
+        return;
     }
     /* Of a few files each is read by several threads, of many each by one. */
     if (count < nvt_thread_count())

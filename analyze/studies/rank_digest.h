@@ -139,6 +139,10 @@ struct nvt_rank *nvt_ranks_add(struct nvt_ranks *ranks, const struct nvt_input_t
                                uint32_t process, uint32_t device);
 int nvt_rank_add_part(struct nvt_rank *rank, const struct nvt_rank_part *part);
 
+/* The digest of a trace as bytes for another process (image.h), and back: 0 or -1. */
+void nvt_ranks_put(const struct nvt_input_trace *item, struct nvt_buffer *out);
+int nvt_ranks_take(struct nvt_input_trace *item, struct nvt_cursor *in);
+
 /* The processes of traces that call MPI. 0, or -1 with err. */
 int nvt_ranks_of_mpi(struct nvt_ranks *ranks, const struct nvt_input *input, const size_t *numbers,
                      size_t number, struct nvt_error *err);

@@ -181,4 +181,5 @@ static void free_apart(struct nvt_ranks *digest)
     free(digest);
 }
 
-const struct nvt_input_digester nvt_rank_digester = {.make = make_apart, .free = free_apart};
+const struct nvt_input_digester nvt_rank_digester = {
+    .make = make_apart, .free = free_apart, .put = nvt_ranks_put, .take = nvt_ranks_take};
