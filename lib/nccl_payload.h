@@ -1,7 +1,8 @@
 /*
  * What NCCL says of a collective or a message to its profiler plugin, as the payload of a range: between the plugin
  * (collectors/nccl/) and the reader of traces. Ranges are of the domain NVT_NCCL_DOMAIN, start/end, and called as NCCL calls the
- * function: AllReduce, AllGather, Send, …; or "network send" and "network recv", what a proxy thread moves of one.
+ * function: AllReduce, AllGather, Send, …; or "network send" and "network recv", what a proxy thread moves of one. A mark of that domain,
+ * NVT_NCCL_BEGINS, says when a collective's first channel began on the device: its range begins with its launch.
  */
 #ifndef NVT_NCCL_PAYLOAD_H
 #define NVT_NCCL_PAYLOAD_H
@@ -11,6 +12,9 @@
 #define NVT_NCCL_DOMAIN  "NCCL profiler"
 #define NVT_NCCL_SCHEMA  "nvtally: nccl"
 #define NVT_NCCL_NETWORK "nvtally: nccl network"
+#define NVT_NCCL_BEGUN   "nvtally: nccl begun"
+
+#define NVT_NCCL_BEGINS "begins on the device"
 
 struct nvt_nccl_said {
     char group
@@ -25,6 +29,11 @@ struct nvt_nccl_said {
     uint32_t channels;   /* on which it runs; 0 unknown */
     uint32_t
         until_done; /* whether the range ends when the last channel has, or (0) with the launch */
+};
+
+/* Which collective begins on the device. */
+struct nvt_nccl_begun {
+    uint64_t communicator, sequence;
 };
 
 /* What a proxy thread moves for one, on one channel. */

@@ -57,6 +57,15 @@ static void check_ranges(const struct nvt_trace *trace, int version)
         expect_payload(trace, row, "\"bytes given\":4096,\"bytes taken\":4096,");
         expect_payload(trace, row, version < 4 ? "\"until done\":0" : "\"until done\":1");
     }
+    /* When collectives begin on the device is known as long as channels are. */
+    uint32_t begins = 0;
+    for (uint32_t i = 0; i < trace->marks.count; i++) {
+        const char *payload = nvt_name(trace, trace->marks.payload[i]);
+        assert_string_equal(nvt_name(trace, trace->marks.name[i]), "begins on the device");
+        begins += strstr(payload, "{\"communicator\":4369,\"sequence\":") != NULL;
+    }
+    assert_int_equal(begins, version < 4 ? 0 : 2);
+    assert_int_equal(trace->marks.count, version < 4 ? 0 : 3);
     const uint32_t gather = range(trace, "AllGather", 0), send = range(trace, "Send", 0);
     expect_payload(trace, gather, "\"group\":\"NCCL 2222\",\"type\":\"bfloat16\"");
     expect_payload(trace, send, "\"bytes given\":10,\"bytes taken\":0,");

@@ -78,6 +78,8 @@ static uint8_t cause_of(const struct nvt_stragglers *all, const struct nvt_strag
         return most;
     if (longer < least && later < least)
         return NVT_LATE_UNKNOWN;
+    if (rank->device == NVT_NONE)
+        return NVT_LATE_OUTSIDE;
     if (longer >= later)
         return 2 * more >= longer ? NVT_LATE_WORK : NVT_LATE_KERNELS;
     return ns[NVT_LATE_LOADING] > ns[NVT_LATE_HOST] ? NVT_LATE_LOADING : NVT_LATE_HOST;
@@ -246,7 +248,7 @@ int nvt_stragglers_make(struct nvt_stragglers *stragglers, const struct nvt_inpu
 {
     if (nvt_ranks_find(&stragglers->ranks, input, numbers, number, err))
         return -1;
-    if (!stragglers->ranks.count || stragglers->ranks.items[0].device == NVT_NONE)
+    if (!stragglers->ranks.count || !nvt_rank_has_done(&stragglers->ranks.items[0]))
         return 0;
     if (nvt_rank_pairs_make(&stragglers->pairs, &stragglers->ranks, err) ||
         nvt_rank_blame_make(&stragglers->blame, &stragglers->pairs, err))

@@ -315,6 +315,9 @@ static void tell_what(const struct nvt_stragglers *all, const struct nvt_straggl
             {"%s waits for its batches",
              "give its DataLoader as many workers, free cores and as fast a disk as "
              "the others have, and prefetch_factor batches ahead"},
+        [NVT_LATE_OUTSIDE] =
+            {"%s comes late to collectives",
+             "record with --trace nccl,kernel,nvtx what its GPU and its host do meanwhile"},
         [NVT_LATE_TRANSFER] = {"%s is held up by longer collectives of another group",
                                "look at the interconnect of that group, or balance what its ranks "
                                "exchange"}};
@@ -362,6 +365,11 @@ static void tell_evidence(const struct nvt_stragglers *all, const struct nvt_str
             "of each); it holds up %u of its ranks",
             nvt_strings_get(all->ranks.names, all->pairs.kinds[item->kind].name, NULL),
             NVT_TIME(item->transfer_ns), NVT_TIME(item->others_ns), item->alike + 1);
+    else if (item->cause == NVT_LATE_OUTSIDE)
+        nvt_finding_append(finding,
+                           "it is outside of collectives for %s, the others for %s (median); what "
+                           "it does there was not recorded",
+                           NVT_TIME(compute), NVT_TIME(item->compute_ns));
     else if (item->cause == NVT_LATE_TRANSFER)
         nvt_finding_append(finding, "it computes for %s, the others for %s", NVT_TIME(compute),
                            NVT_TIME(item->compute_ns));
@@ -502,7 +510,8 @@ const struct nvt_rule nvt_rule_ranks = {
     .found = "The rank that comes last to a collective of its group is compared with those that "
              "wait for it, since the collective before: it computed longer, its device had nothing "
              "to run, or it waited in another group. A wait in another group is followed to the "
-             "rank that caused it. Of MPI calls and peer copies, it is the rank that is in "
+             "rank that caused it. Of collectives that NCCL alone reported, it is the rank that is "
+             "outside of them for longer. Of MPI calls and peer copies, it is the rank that is in "
              "communication the least and computes longer.",
     .threshold =
         "other ranks wait for it at least 5 % of the time on average, and 5 points more than it "

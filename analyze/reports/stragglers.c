@@ -288,7 +288,7 @@ static int put_reasons(const struct nvt_making *making, const struct nvt_rank_pa
 {
     struct nvt_rank_blame blame = {0};
     int status = 0;
-    if (pairs->parties < 2 || pairs->ranks->items[0].device == NVT_NONE) {
+    if (pairs->parties < 2 || !nvt_rank_has_done(&pairs->ranks->items[0])) {
         nvt_making_leave_out(making, 2);
     } else {
         status = nvt_rank_blame_make(&blame, pairs, making->err);

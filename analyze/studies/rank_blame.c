@@ -13,6 +13,7 @@ const char *nvt_late_cause_text(enum nvt_late_cause cause)
         [NVT_LATE_WORK] = "it runs more kernels",
         [NVT_LATE_HOST] = "its host launches late",
         [NVT_LATE_LOADING] = "it waits for a batch",
+        [NVT_LATE_OUTSIDE] = "it is outside of collectives for longer",
         [NVT_LATE_TRANSFER] = "longer collectives of another group",
         [NVT_LATE_UNKNOWN] = "unknown"};
     return texts[cause];
@@ -181,6 +182,8 @@ static struct nvt_rank_reason direct_reason(const struct blaming *all, uint32_t 
         return reason;
     if (more.waits >= most) {
         reason.via = longest_wait(all, last);
+    } else if (more.work >= most && all->pairs->ranks->items[item->shortest].device == NVT_NONE) {
+        reason.cause = NVT_LATE_OUTSIDE;
     } else if (more.work >= most) {
         const double each = others.kernels > 0 ? others.work / others.kernels : 0;
         reason.cause =

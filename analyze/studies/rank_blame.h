@@ -19,6 +19,7 @@ enum nvt_late_cause {
     NVT_LATE_WORK,     /* it runs more kernels */
     NVT_LATE_HOST,     /* its device has nothing to run: its host launches late */
     NVT_LATE_LOADING,  /* the same, while a thread waits for a batch */
+    NVT_LATE_OUTSIDE,  /* it is outside of collectives for longer: its device was not recorded */
     NVT_LATE_TRANSFER, /* its collectives in another group take longer, without a wait */
     NVT_LATE_UNKNOWN,
     NVT_LATE_CAUSES

@@ -526,5 +526,7 @@ int nvt_ranks_of_trace(struct nvt_ranks *digest, const struct nvt_input_trace *f
                        struct nvt_error *err)
 {
     digest->names = nvt_strings_new();
-    return digest->names ? add_devices(digest, from, err) : nvt_fail(err, "out of memory");
+    if (!digest->names || (!from->trace->ops.count && nvt_ranks_of_nccl(digest, from)))
+        return nvt_fail(err, "out of memory");
+    return add_devices(digest, from, err);
 }

@@ -2,7 +2,8 @@
  * The ranks of a job, each reduced to its digest: what comparing it with the others needs. A digest grows with the collectives
  * of its rank and not with its events, and refers to its trace by name alone: texts are strings of the job.
  *
- * A rank is a device of a process. Where no device communicates, it is a process that makes MPI calls or those of torch.distributed, whose
+ * A rank is a device of a process. Where no device was recorded, it is a process whose collectives NCCL reported (record --trace
+ * nccl). Where no device communicates, it is a process that makes MPI calls or those of torch.distributed, whose
  * calls that wait for all ranks are its collectives, and what it does outside of them its work.
  *
  * A group is a communicator: the ranks that take part in a collective. It is known by its name and members as frameworks have
@@ -56,15 +57,16 @@ struct nvt_rank_turn {
 
 struct nvt_rank {
     const struct nvt_input_trace *from;
-    uint32_t process, device;    /* NVT_NONE: it is no device's, but a process of MPI */
-    int64_t number;              /* of the job, -1 unknown */
-    int64_t first;               /* ns: its first operation */
-    int64_t span;                /* from there to the end of the last */
-    int64_t compute;             /* a kernel computed */
-    int64_t idle;                /* no operation ran */
-    uint32_t kernels;            /* that computed */
-    int64_t communication;       /* a kernel or copy communicated, and none computed */
-    uint32_t iterations;         /* of its process, in the whole trace */
+    uint32_t process, device; /* NVT_NONE: it is no device's, but a process of MPI, or */
+    int is_of_nccl;           /* one whose collectives NCCL itself reported (rank_digest_nccl.c) */
+    int64_t number;           /* of the job, -1 unknown */
+    int64_t first;            /* ns: its first operation */
+    int64_t span;             /* from there to the end of the last */
+    int64_t compute;          /* a kernel computed */
+    int64_t idle;             /* no operation ran */
+    uint32_t kernels;         /* that computed */
+    int64_t communication;    /* a kernel or copy communicated, and none computed */
+    uint32_t iterations;      /* of its process, in the whole trace */
     struct nvt_rank_turn *turns; /* each of them; NULL for processes of MPI; owned as parts are */
     int64_t peak; /* most memory that was allocated on its device, bytes; -1 unknown */
     uint32_t places[NVT_RANK_AXES]; /* NVT_NONE: unknown */
@@ -138,6 +140,15 @@ uint32_t nvt_ranks_group(struct nvt_ranks *ranks, const char *key,
 struct nvt_rank *nvt_ranks_add(struct nvt_ranks *ranks, const struct nvt_input_trace *from,
                                uint32_t process, uint32_t device);
 int nvt_rank_add_part(struct nvt_rank *rank, const struct nvt_rank_part *part);
+
+/* The processes of a trace without operations whose collectives NCCL reported. 0, or -1 when out of memory. */
+int nvt_ranks_of_nccl(struct nvt_ranks *ranks, const struct nvt_input_trace *from);
+
+/* Whether parts of a rank have what it did until them, so that it can be found out why it is late. */
+static inline int nvt_rank_has_done(const struct nvt_rank *rank)
+{
+    return rank->device != NVT_NONE || rank->is_of_nccl;
+}
 
 /* The digest of a trace as bytes for another process (image.h), and back: 0 or -1. */
 void nvt_ranks_put(const struct nvt_input_trace *item, struct nvt_buffer *out);

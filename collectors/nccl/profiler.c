@@ -16,7 +16,7 @@
 #include "../../lib/nccl_payload.h"
 
 static nvtxDomainHandle_t domain;
-static uint64_t said_schema, moved_schema;
+static uint64_t said_schema, moved_schema, begun_schema;
 
 struct context {
     struct nvt_nccl_said said; /* what is the same for all of its collectives */
@@ -29,8 +29,9 @@ static struct place {
     _Atomic uint64_t turn; /* of what is there, or was there last */
     uint64_t range;
     uint64_t communicator, sequence;
-    _Atomic uint32_t pending; /* its launch, and channels that have not ended; 0: it is over */
     uint64_t parent; /* of a channel: the turn of its collective, and it has no range; else 0 */
+    _Atomic uint32_t pending; /* its launch, and channels that have not ended; 0: it is over */
+    _Atomic int begins;       /* of a collective: none of its channels has begun yet */
 } places[PLACES];
 static _Atomic uint64_t turns;
 
@@ -109,6 +110,8 @@ static void register_all(void)
     static const nvtxPayloadSchemaEntry_t moved[] = {
         NUMBER("communicator", UINT64), NUMBER("sequence", UINT64), NUMBER("channel", INT32),
         NUMBER("peer", INT32),          NUMBER("steps", INT32),     NUMBER("chunk bytes", INT32)};
+    static const nvtxPayloadSchemaEntry_t begun[] = {NUMBER("communicator", UINT64),
+                                                     NUMBER("sequence", UINT64)};
     domain = nvtxDomainCreateA(NVT_NCCL_DOMAIN);
     if (!domain)
         return;
@@ -116,19 +119,35 @@ static void register_all(void)
         register_schema(NVT_NCCL_SCHEMA, said, NVT_COUNT_OF(said), sizeof(struct nvt_nccl_said));
     moved_schema = register_schema(NVT_NCCL_NETWORK, moved, NVT_COUNT_OF(moved),
                                    sizeof(struct nvt_nccl_moved));
+    begun_schema =
+        register_schema(NVT_NCCL_BEGUN, begun, NVT_COUNT_OF(begun), sizeof(struct nvt_nccl_begun));
+}
+
+static nvtxEventAttributes_t event_of(const char *name, const nvtxPayloadData_t *payload)
+{
+    return (nvtxEventAttributes_t){.version = NVTX_VERSION,
+                                   .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                   .payloadType = NVTX_PAYLOAD_TYPE_EXT,
+                                   .reserved0 = 1,
+                                   .payload.ullValue = (uint64_t)(uintptr_t)payload,
+                                   .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                   .message.ascii = name};
 }
 
 static uint64_t start(const char *name, uint64_t schema, const void *data, size_t size)
 {
     const nvtxPayloadData_t payload = {schema, size, data};
-    const nvtxEventAttributes_t event = {.version = NVTX_VERSION,
-                                         .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
-                                         .payloadType = NVTX_PAYLOAD_TYPE_EXT,
-                                         .reserved0 = 1,
-                                         .payload.ullValue = (uint64_t)(uintptr_t)&payload,
-                                         .messageType = NVTX_MESSAGE_TYPE_ASCII,
-                                         .message.ascii = name};
+    const nvtxEventAttributes_t event = event_of(name, &payload);
     return nvtxDomainRangeStartEx(domain, &event);
+}
+
+/* The first of a collective's channels has begun. */
+static void mark_begin(const struct place *place)
+{
+    const struct nvt_nccl_begun begun = {place->communicator, place->sequence};
+    const nvtxPayloadData_t payload = {begun_schema, sizeof(begun), &begun};
+    const nvtxEventAttributes_t event = event_of(NVT_NCCL_BEGINS, &payload);
+    nvtxDomainMarkEx(domain, &event);
 }
 
 /* --- sizes ---------------------------------------------------------------------------------------- */
@@ -248,6 +267,7 @@ void *nvt_nccl_begin(void *context, const struct nvt_nccl_task *task, int is_mes
     place->parent = 0;
     place->communicator = said.communicator;
     place->sequence = said.sequence;
+    atomic_store(&place->begins, !is_message);
     atomic_store(&place->pending, 1 + task->channels);
     place->range = start(function, said_schema, &said, sizeof(said));
     return handle_of(turn);
@@ -268,6 +288,7 @@ void *nvt_nccl_begin_proxy(void *parent, const struct nvt_nccl_proxy *proxy)
     if (!place)
         return NULL;
     place->parent = 0;
+    atomic_store(&place->begins, 0);
     place->range =
         start(proxy->sends ? "network send" : "network recv", moved_schema, &moved, sizeof(moved));
     return handle_of(turn);
@@ -276,10 +297,13 @@ void *nvt_nccl_begin_proxy(void *parent, const struct nvt_nccl_proxy *proxy)
 void *nvt_nccl_begin_channel(void *parent)
 {
     uint64_t turn;
-    struct place *place = place_of(parent) ? take(&turn) : NULL;
+    struct place *of = place_of(parent), *place = of ? take(&turn) : NULL;
     if (!place)
         return NULL;
+    if (atomic_exchange(&of->begins, 0))
+        mark_begin(of);
     place->parent = (uint64_t)(uintptr_t)parent;
+    atomic_store(&place->begins, 0);
     return handle_of(turn);
 }
 
