@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../lib/count_of.h"
+#include "../lib/machine_quantities.h"
 
 #define ITERATIONS 10
 #define LAYERS     3
@@ -98,10 +99,32 @@ static int is_late(const struct simulation *sim, const struct rank *rank, enum m
     return sim->job->cause == cause && &sim->ranks[sim->job->straggler] == rank;
 }
 
+/* CPU samples of a thread that collects garbage, each of 50 us. */
+static void collect_garbage(struct rank *rank, int64_t start, int64_t end)
+{
+    struct nvt_trace *trace = rank->trace;
+    if (!trace->call_frames.count) {
+        const struct nvt_call_frame
+            step = {.name = nvt_strings_add_text(trace->strings, "step (train.py:3)")},
+            collects = {.parent = 1,
+                        .name = nvt_strings_add_text(trace->strings, "gc_collect_main")},
+            visits = {.parent = 2, .name = nvt_strings_add_text(trace->strings, "dict_traverse")};
+        assert_int_equal(nvt_call_frame_add(trace, &step), 0);
+        assert_int_equal(nvt_call_frame_add(trace, &collects), 1);
+        assert_int_equal(nvt_call_frame_add(trace, &visits), 2);
+    }
+    for (int64_t at = start + 50000; at <= end; at += 50000) {
+        const struct nvt_cpu_sample sample = {
+            .time = clock_of(rank, at), .cpu_ns = 50000, .frame = 3};
+        assert_int_not_equal(nvt_cpu_sample_add(trace, &sample), NVT_NONE);
+    }
+}
+
 /* Kernels of a layer. Hosts stumble: one of 300 layers begins late. */
 static void compute(struct simulation *sim, struct rank *rank, double length)
 {
-    const double slow = is_late(sim, rank, MADE_KERNELS) ? 1 + sim->job->lateness : 1;
+    const int is_slow = is_late(sim, rank, MADE_KERNELS) || is_late(sim, rank, MADE_CLOCK);
+    const double slow = is_slow ? 1 + sim->job->lateness : 1;
     double kernels = KERNELS;
     if (is_late(sim, rank, MADE_WORK))
         kernels *= 1 + sim->job->lateness;
@@ -119,11 +142,13 @@ static void compute(struct simulation *sim, struct rank *rank, double length)
 /* Before a micro-batch the host of a straggler does something else. */
 static void dawdle(const struct simulation *sim, struct rank *rank)
 {
-    const int loads = is_late(sim, rank, MADE_LOADING);
+    const int loads = is_late(sim, rank, MADE_LOADING), collects = is_late(sim, rank, MADE_GARBAGE);
     const int64_t start = rank->now;
-    if (!loads && !is_late(sim, rank, MADE_HOST))
+    if (!loads && !collects && !is_late(sim, rank, MADE_HOST))
         return;
     rank->now += (int64_t)(sim->job->lateness * 3 * LAYERS * LAYER_NS);
+    if (collects)
+        collect_garbage(rank, start, rank->now);
     if (loads)
         add_range(rank, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", start,
                   rank->now);
@@ -268,6 +293,31 @@ static void run_iteration(struct simulation *sim, uint32_t micro_batches)
     }
 }
 
+/* What the machine's sampler says of the clock of a rank's GPU, at the begin and the end of the job. */
+static void sample_clock(const struct simulation *sim, struct rank *rank, int64_t end)
+{
+    struct nvt_trace *trace = rank->trace;
+    const uint32_t gpu = nvt_strings_add_text(trace->strings, "GPU-1");
+    const struct nvt_device device = {.gpu = gpu};
+    const struct nvt_counter counter = {
+        .domain = nvt_trace_domain(trace, 0, "GPU 0"),
+        .name = nvt_strings_add_text(trace->strings,
+                                     nvt_machine_gpu_quantity(NVT_MACHINE_SM_CLOCK)->name),
+        .unit = nvt_strings_add_text(trace->strings, "MHz"),
+        .values = NVT_COUNTER_ABSOLUTE,
+        .is_of_machine = 1,
+        .gpu = gpu};
+    assert_int_not_equal(nvt_device_add(trace, &device), NVT_NONE);
+    const uint32_t row = nvt_counter_add(trace, &counter);
+    for (int i = 0; i < 2; i++) {
+        const struct nvt_counter_sample sample = {
+            .time = clock_of(rank, i ? end : 900000000),
+            .counter = row,
+            .value = is_late(sim, rank, MADE_CLOCK) ? 1980 / (1 + sim->job->lateness) : 1980};
+        assert_int_not_equal(nvt_counter_sample_add(trace, &sample), NVT_NONE);
+    }
+}
+
 /* --- the job --- */
 
 static void begin_rank(struct simulation *sim, uint32_t i, int64_t offset, double drift)
@@ -321,6 +371,8 @@ struct made_job made_job(uint64_t seed, enum made_cause cause, uint32_t most, in
         job.starts[i] = clock_of(&sim.ranks[i], sim.ranks[0].now);
     for (int i = 0; i < ITERATIONS; i++)
         run_iteration(&sim, job.pp > 1 ? 2 * job.pp : 2);
+    for (uint32_t i = 0; i < job.ranks && cause == MADE_CLOCK; i++)
+        sample_clock(&sim, &sim.ranks[i], sim.ranks[i].now + 1000000);
     for (uint32_t i = 0; i < job.ranks; i++)
         assert_int_equal(nvt_trace_finish(job.traces[i].trace, NULL), 0);
     for (uint32_t i = 0; i < job.ranks; i++)

@@ -4,7 +4,7 @@
  *
  * A rank is (stage * dp + replica) * tp + part. An iteration is GPipe's: forward of every micro-batch through all stages, with an
  * all-reduce of the tensor group in every layer and a message to the next stage, the same backward, an all-reduce of the data group,
- * and a kernel of the optimizer. In every other job that all-reduce is one bucket for each layer, launched while the last backward
+ * and a kernel of the optimizer. Clocks of GPUs are sampled where one is lower; garbage that a straggler collects is in CPU samples. In every other job that all-reduce is one bucket for each layer, launched while the last backward
  * pass still computes, as DistributedDataParallel does. Work varies by a few percent at random, hosts stumble now and then, and clocks of hosts (of 8
  * ranks) are apart by up to 3 s and drift by up to 50 ppm.
  */
@@ -20,6 +20,8 @@ enum made_cause {
     MADE_WORK,
     MADE_HOST,
     MADE_LOADING,
+    MADE_GARBAGE,
+    MADE_CLOCK,
     MADE_CAUSES,
     MADE_LINK
 };

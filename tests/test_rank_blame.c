@@ -51,6 +51,8 @@ static int is_right(const struct made_job *job, const struct nvt_findings *findi
         [MADE_WORK] = "rank %u is slower than",
         [MADE_HOST] = "the host of rank %u launches late",
         [MADE_LOADING] = "rank %u waits for its batches",
+        [MADE_GARBAGE] = "rank %u collects garbage",
+        [MADE_CLOCK] = "the clock of rank %u is lower",
     };
     char text[64];
     if (findings->count != 1)

@@ -30,18 +30,21 @@ static double median(double *values, size_t count)
     return count ? nvt_sample_quantile(values, count, 0.5) : 0;
 }
 
-/* Medians of those that wait for it; `values` has room for all ranks four times. */
+/* Medians of those that wait for it; `values` has room for all ranks five times. */
 static void find_medians(const struct nvt_stragglers *all, struct nvt_straggler *item,
                          double *values)
 {
     double *const compute = values + all->ranks.count, *const idle = compute + all->ranks.count,
-                  *const kernels = idle + all->ranks.count;
-    size_t count = 0;
+                  *const kernels = idle + all->ranks.count,
+                  *const clocks = kernels + all->ranks.count;
+    size_t count = 0, known = 0;
     for (uint32_t i = 0; i < all->blame.wait_count; i++) {
         const struct nvt_rank_wait *wait = &all->blame.waits[i];
         if (!waits(all, wait, item->rank))
             continue;
         values[count] = all->blame.waited[wait->waiting];
+        if (!isnan(all->ranks.items[wait->waiting].clock))
+            clocks[known++] = all->ranks.items[wait->waiting].clock;
         compute[count] = (double)all->ranks.items[wait->waiting].compute;
         kernels[count] = all->ranks.items[wait->waiting].kernels;
         idle[count++] = (double)all->ranks.items[wait->waiting].idle;
@@ -53,6 +56,7 @@ static void find_medians(const struct nvt_stragglers *all, struct nvt_straggler 
     item->compute_ns = median(compute, count);
     item->idle_ns = median(idle, count);
     item->kernels = median(kernels, count);
+    item->clock = median(clocks, known);
     item->excess_ns = item->waited_ns - all->blame.waited[item->rank];
 }
 
@@ -81,8 +85,13 @@ static uint8_t cause_of(const struct nvt_stragglers *all, const struct nvt_strag
     if (rank->device == NVT_NONE)
         return NVT_LATE_OUTSIDE;
     if (longer >= later)
-        return 2 * more >= longer ? NVT_LATE_WORK : NVT_LATE_KERNELS;
-    return ns[NVT_LATE_LOADING] > ns[NVT_LATE_HOST] ? NVT_LATE_LOADING : NVT_LATE_HOST;
+        return 2 * more >= longer ? NVT_LATE_WORK
+               : nvt_is_clocked_down(rank->clock, item->clock, item->compute_ns, longer)
+                   ? NVT_LATE_CLOCK
+                   : NVT_LATE_KERNELS;
+    const uint8_t host =
+        ns[NVT_LATE_GARBAGE] > ns[NVT_LATE_HOST] ? NVT_LATE_GARBAGE : NVT_LATE_HOST;
+    return ns[NVT_LATE_LOADING] > ns[host] ? NVT_LATE_LOADING : host;
 }
 
 /* How often it is late to collectives, and when, in its own trace. */
@@ -208,7 +217,7 @@ static int by_excess(const void *left, const void *right)
 /* 0, or -1 when out of memory. */
 static int judge(struct nvt_stragglers *all)
 {
-    double *values = malloc((4 * (size_t)all->ranks.count + 1) * sizeof(*values));
+    double *values = malloc((5 * (size_t)all->ranks.count + 1) * sizeof(*values));
     double *caused = calloc((size_t)all->ranks.count + 1, sizeof(*caused));
     int failed = !values || !caused;
     for (uint32_t i = 0; i < all->blame.wait_count && !failed; i++)

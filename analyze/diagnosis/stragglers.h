@@ -23,7 +23,8 @@ struct nvt_straggler {
     double waited_ns;  /* medians of those that wait for it: in collectives, */
     double compute_ns; /* computing, */
     double idle_ns;    /* idle; */
-    double kernels;    /* kernels that compute, a median as well */
+    double kernels;    /* kernels that compute, */
+    double clock;      /* of their multiprocessors, MHz (0: unknown), medians as well */
     /* Of NVT_LATE_TRANSFER: the collectives that take longer in its group than those of groups alike, NVT_NONE: not known. */
     uint32_t kind;
     uint32_t alike;                /* ranks of that group that are stragglers for the same reason */

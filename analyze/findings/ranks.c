@@ -315,6 +315,13 @@ static void tell_what(const struct nvt_stragglers *all, const struct nvt_straggl
             {"%s waits for its batches",
              "give its DataLoader as many workers, free cores and as fast a disk as "
              "the others have, and prefetch_factor batches ahead"},
+        [NVT_LATE_GARBAGE] =
+            {"%s collects garbage",
+             "gc.freeze() after the setup; gc.disable(), and gc.collect() on all ranks in the same "
+             "iteration"},
+        [NVT_LATE_CLOCK] = {"the clock of %s is lower",
+                            "look at what throttles it (diagnose its trace alone, record --trace "
+                            "machine): power limit, heat, a setting; or leave out that GPU"},
         [NVT_LATE_OUTSIDE] =
             {"%s comes late to collectives",
              "record with --trace nccl,kernel,nvtx what its GPU and its host do meanwhile"},
@@ -352,7 +359,12 @@ static void tell_evidence(const struct nvt_stragglers *all, const struct nvt_str
 {
     const struct nvt_rank *rank = &all->ranks.items[item->rank];
     const double compute = (double)rank->compute, idle = (double)rank->idle;
-    if (item->cause == NVT_LATE_KERNELS || item->cause == NVT_LATE_WORK)
+    if (item->cause == NVT_LATE_CLOCK)
+        nvt_finding_append(finding,
+                           "%.0f MHz while it works, that of the others %.0f MHz (median); ",
+                           rank->clock, item->clock);
+    if (item->cause == NVT_LATE_KERNELS || item->cause == NVT_LATE_WORK ||
+        item->cause == NVT_LATE_CLOCK)
         nvt_finding_append(finding,
                            "its own work takes %s, that of the others %s (median, %+.1f %%)%s",
                            NVT_TIME(compute), NVT_TIME(item->compute_ns),
@@ -507,12 +519,16 @@ const struct nvt_rule nvt_rule_ranks = {
     .about = "a rank or device that the others wait for in their communication",
     .means = "All ranks meet in each collective, so the slowest one sets the pace. The others "
              "spend the difference in communication, which looks like a slow network.",
-    .found = "The rank that comes last to a collective of its group is compared with those that "
-             "wait for it, since the collective before: it computed longer, its device had nothing "
-             "to run, or it waited in another group. A wait in another group is followed to the "
-             "rank that caused it. Of collectives that NCCL alone reported, it is the rank that is "
-             "outside of them for longer. Of MPI calls and peer copies, it is the rank that is in "
-             "communication the least and computes longer.",
+    .found =
+        "The rank that comes last to a collective of its group is compared with those that "
+        "wait for it, since the collective before: it computed longer, its device had nothing "
+        "to run, or it waited in another group. A lower clock (samples of the machine) is the "
+        "cause where it explains half of what its kernels take longer; garbage collection (CPU "
+        "samples) where it is half of the time in which its device has nothing to run. A wait "
+        "in another group is followed to the "
+        "rank that caused it. Of collectives that NCCL alone reported, it is the rank that is "
+        "outside of them for longer. Of MPI calls and peer copies, it is the rank that is in "
+        "communication the least and computes longer.",
     .threshold =
         "other ranks wait for it at least 5 % of the time on average, and 5 points more than it "
         "waits itself (median): one of the two alone may be different work by design, or ranks "

@@ -5,14 +5,18 @@
 
 /* What is known of a cause makes this part of a wait at least. */
 #define LEAST_PART 0.25
+/* By so much the clocks of the others are higher, at least. */
+#define LEAST_CLOCK 1.03
 
 const char *nvt_late_cause_text(enum nvt_late_cause cause)
 {
     static const char *const texts[NVT_LATE_CAUSES] = {
         [NVT_LATE_KERNELS] = "its kernels take longer",
+        [NVT_LATE_CLOCK] = "its clock is lower",
         [NVT_LATE_WORK] = "it runs more kernels",
         [NVT_LATE_HOST] = "its host launches late",
         [NVT_LATE_LOADING] = "it waits for a batch",
+        [NVT_LATE_GARBAGE] = "it collects garbage",
         [NVT_LATE_OUTSIDE] = "it is outside of collectives for longer",
         [NVT_LATE_TRANSFER] = "longer collectives of another group",
         [NVT_LATE_UNKNOWN] = "unknown"};
@@ -38,7 +42,8 @@ double nvt_rank_exposed_wait(const struct nvt_rank_pairs *pairs, struct nvt_rank
 
 /* What a rank did since the collective of the group before. */
 struct since {
-    double work, idle, loading, kernels, waits, transfer;
+    double work, idle, loading, collecting, kernels, waits, transfer;
+    double clock;    /* MHz, NaN unknown */
     double unpaired; /* in communication of which no wait is known */
 };
 
@@ -94,6 +99,8 @@ static struct since since_before(const struct blaming *all, struct nvt_rank_memb
     struct since since = {.work = (double)(part->before.work - from->work),
                           .idle = (double)(part->before.idle - from->idle),
                           .loading = (double)(part->before.loading - from->loading),
+                          .collecting = (double)(part->before.collecting - from->collecting),
+                          .clock = rank->clock,
                           .kernels = (double)part->before.kernels - from->kernels};
     const uint32_t at = first + member.part, next = has_before ? first + before + 1 : first;
     since.waits = all->waits[at] - all->waits[next];
@@ -144,9 +151,11 @@ static struct since more_than_others(const struct blaming *all,
         weights += weight;
         others->work += weight * its.work;
         others->kernels += weight * its.kernels;
+        others->clock += weight * its.clock;
         more.work += weight * (own.work - its.work);
         more.idle += weight * (own.idle - its.idle);
         more.loading += weight * (own.loading - its.loading);
+        more.collecting += weight * (own.collecting - its.collecting);
         more.kernels += weight * (own.kernels - its.kernels);
         more.waits += weight * (own.waits - its.waits);
         more.transfer += weight * (own.transfer - its.transfer);
@@ -155,15 +164,43 @@ static struct since more_than_others(const struct blaming *all,
     if (weights > 0) {
         others->work /= weights;
         others->kernels /= weights;
+        others->clock /= weights;
         more = (struct since){.work = more.work / weights,
                               .idle = more.idle / weights,
                               .loading = more.loading / weights,
+                              .collecting = more.collecting / weights,
+                              .clock = own.clock,
                               .kernels = more.kernels / weights,
                               .waits = more.waits / weights,
                               .transfer = more.transfer / weights,
                               .unpaired = more.unpaired / weights};
     }
     return more;
+}
+
+int nvt_is_clocked_down(double clock, double others, double work, double longer)
+{
+    const double ratio = others / clock;
+    return ratio >= LEAST_CLOCK && 2 * work * (ratio - 1) >= longer;
+}
+
+/* Why its kernels took longer. */
+static uint8_t cause_of_work(const struct since *more, const struct since *others)
+{
+    const double each = others->kernels > 0 ? others->work / others->kernels : 0;
+    if (2 * more->kernels * each >= more->work && each > 0)
+        return NVT_LATE_WORK;
+    return nvt_is_clocked_down(more->clock, others->clock, others->work, more->work)
+               ? NVT_LATE_CLOCK
+               : NVT_LATE_KERNELS;
+}
+
+/* Why its device had nothing to run. */
+static uint8_t cause_of_idle(const struct since *more)
+{
+    return 2 * more->loading >= more->idle      ? NVT_LATE_LOADING
+           : 2 * more->collecting >= more->idle ? NVT_LATE_GARBAGE
+                                                : NVT_LATE_HOST;
 }
 
 /* Why the rank that came last did. */
@@ -185,11 +222,9 @@ static struct nvt_rank_reason direct_reason(const struct blaming *all, uint32_t 
     } else if (more.work >= most && all->pairs->ranks->items[item->shortest].device == NVT_NONE) {
         reason.cause = NVT_LATE_OUTSIDE;
     } else if (more.work >= most) {
-        const double each = others.kernels > 0 ? others.work / others.kernels : 0;
-        reason.cause =
-            2 * more.kernels * each >= more.work && each > 0 ? NVT_LATE_WORK : NVT_LATE_KERNELS;
+        reason.cause = cause_of_work(&more, &others);
     } else if (more.idle >= most) {
-        reason.cause = 2 * more.loading >= more.idle ? NVT_LATE_LOADING : NVT_LATE_HOST;
+        reason.cause = cause_of_idle(&more);
     } else {
         reason.cause = NVT_LATE_TRANSFER;
     }

@@ -16,9 +16,11 @@
 
 enum nvt_late_cause {
     NVT_LATE_KERNELS,  /* its kernels take longer than those of the others */
+    NVT_LATE_CLOCK,    /* the same, as its clock is lower */
     NVT_LATE_WORK,     /* it runs more kernels */
     NVT_LATE_HOST,     /* its device has nothing to run: its host launches late */
     NVT_LATE_LOADING,  /* the same, while a thread waits for a batch */
+    NVT_LATE_GARBAGE,  /* the same, while garbage is collected */
     NVT_LATE_OUTSIDE,  /* it is outside of collectives for longer: its device was not recorded */
     NVT_LATE_TRANSFER, /* its collectives in another group take longer, without a wait */
     NVT_LATE_UNKNOWN,
@@ -27,6 +29,10 @@ enum nvt_late_cause {
 
 /* "its kernels take longer"; static text. */
 const char *nvt_late_cause_text(enum nvt_late_cause cause);
+
+/* Whether a lower clock (MHz; NaN or 0: unknown) explains half of what kernels took longer than those of the others: as if they took
+ * as many cycles. */
+int nvt_is_clocked_down(double clock, double others, double work, double longer);
 
 /* The first of the chain that leads to the rank that came last. */
 struct nvt_rank_reason {

@@ -11,12 +11,14 @@
 #include "../../lib/grow.h"
 #include "../device/communication.h"
 #include "../device/devices.h"
+#include "../device/machine_load.h"
 #include "../device/messages.h"
 #include "../device/project.h"
 #include "../input/ranks.h"
 #include "../memory/levels.h"
 #include "../../lib/collective_payload.h"
 #include "../model/batches.h"
+#include "../model/garbage.h"
 #include "../model/named_iterations.h"
 #include "../model/nccl.h"
 #include "../model/payload.h"
@@ -193,9 +195,11 @@ struct device {
     const struct sayings *sayings;
     const struct nvt_map *sequences;
     const struct batch_waits *waits;
+    const uint8_t *garbage; /* nvt_garbage_frames */
+    const struct nvt_counter_courses *courses;
     const uint32_t *iterations; /* rows of ranges */
     uint32_t iteration_count;
-    struct levels work, busy, loading;
+    struct levels work, busy, loading, collecting;
     int64_t *kernels; /* starts of kernels that compute */
     uint32_t kernel_count;
 };
@@ -220,7 +224,35 @@ static struct nvt_rank_done done_until(const struct device *device, int64_t mome
     return (struct nvt_rank_done){.work = time_until(&device->work, moment),
                                   .idle = moment - first - time_until(&device->busy, moment),
                                   .loading = time_until(&device->loading, moment),
+                                  .collecting = time_until(&device->collecting, moment),
                                   .kernels = kernels_until(device, moment)};
+}
+
+/* CPU time of its process in which garbage was collected: a sample stands for what was before it. 0, or -1 when out of memory. */
+static int find_collecting(struct device *device)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const struct nvt_cpu_samples *samples = &trace->cpu_samples;
+    int failed = 0;
+    for (uint32_t i = 0; i < samples->count && !failed; i++)
+        if (samples->frame[i] && device->garbage[samples->frame[i] - 1] && samples->cpu_ns[i] > 0 &&
+            trace->threads.process[samples->thread[i]] == device->from->process)
+            failed =
+                add_span(&device->collecting, nvt_clock_since(samples->time[i], samples->cpu_ns[i]),
+                         samples->time[i]);
+    return failed;
+}
+
+/* The mean clock of its multiprocessors while it worked. */
+static double clock_of(const struct device *device)
+{
+    const struct nvt_trace *trace = device->rank->from->trace;
+    const uint32_t gpu = nvt_device_gpu(trace, device->from->process, device->from->device);
+    struct nvt_machine_sum sum = {0};
+    nvt_machine_add_work(trace, device->from, device->courses,
+                         nvt_machine_gpu_counter(trace, gpu, NVT_MACHINE_SM_CLOCK), trace->first_ns,
+                         trace->last_ns, &sum);
+    return nvt_machine_average(&sum);
 }
 
 /* 0, or -1 when out of memory. */
@@ -435,7 +467,8 @@ static int digest(struct device *device)
 {
     const struct nvt_ops *ops = &device->rank->from->trace->ops;
     struct levels communication = {0};
-    int failed = find_levels(device) || find_turns(device);
+    int failed = find_levels(device) || find_collecting(device) || find_turns(device);
+    device->rank->clock = clock_of(device);
     for (uint32_t i = 0; i < device->from->count && !failed; i++) {
         const uint32_t op = device->from->ops[i];
         if (!nvt_is_communication(device->rank->from->trace, op))
@@ -451,6 +484,7 @@ static int digest(struct device *device)
     free_levels(&device->work);
     free_levels(&device->busy);
     free_levels(&device->loading);
+    free_levels(&device->collecting);
     free(device->kernels);
     return failed ? -1 : 0;
 }
@@ -467,6 +501,7 @@ struct nvt_rank *nvt_ranks_add(struct nvt_ranks *ranks, const struct nvt_input_t
                                                    .process = process,
                                                    .device = device,
                                                    .peak = -1,
+                                                   .clock = NAN,
                                                    .number = rank == NVT_NONE ? -1 : (int64_t)rank};
     nvt_rank_places(from->trace, ranks->items[ranks->count].number,
                     ranks->items[ranks->count].places);
@@ -494,18 +529,24 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     struct sayings sayings = {.trace = from->trace};
     struct nvt_map sequences = {0};
     struct batch_waits waits = {0};
+    struct nvt_counter_courses courses = {0};
+    uint8_t *garbage = nvt_garbage_frames(from->trace);
     int status = nvt_used_devices_make(&devices, from->trace, err);
     uint32_t iteration_count = 0, *iterations = nvt_iterations(from->trace, &iteration_count);
-    if (!status &&
-        (!iterations || find_sayings(&sayings) || nvt_sequences_map(&sequences, from->trace) ||
-         (devices.count && find_batch_waits(&waits, from->trace))))
+    if (!status && (!iterations || !garbage || find_sayings(&sayings) ||
+                    nvt_sequences_map(&sequences, from->trace) ||
+                    (devices.count && find_batch_waits(&waits, from->trace))))
         status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
+    if (!status && nvt_machine_courses(from->trace, &courses, err) < 0)
+        status = -1;
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct device device = {.ranks = ranks,
                                 .from = &devices.items[i],
                                 .sayings = &sayings,
                                 .sequences = &sequences,
                                 .waits = &waits,
+                                .garbage = garbage,
+                                .courses = &courses,
                                 .iterations = iterations,
                                 .iteration_count = iteration_count};
         device.rank = nvt_ranks_add(ranks, from, devices.items[i].process, devices.items[i].device);
@@ -517,6 +558,8 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     free(iterations);
     nvt_used_devices_free(&devices);
     nvt_map_free(&sequences);
+    nvt_counter_courses_free(&courses);
+    free(garbage);
     free(sayings.ranges);
     free(waits.ranges);
     return status;

@@ -36,6 +36,7 @@ struct nvt_rank_group {
 struct nvt_rank_done {
     int64_t work, idle; /* a kernel computed; no operation ran */
     int64_t loading;    /* a thread waited for a batch */
+    int64_t collecting; /* garbage was collected, by CPU samples */
     uint32_t kernels;   /* that computed, begun */
 };
 
@@ -68,6 +69,7 @@ struct nvt_rank {
     int64_t communication;    /* a kernel or copy communicated, and none computed */
     uint32_t iterations;      /* of its process, in the whole trace */
     struct nvt_rank_turn *turns; /* each of them; NULL for processes of MPI; owned as parts are */
+    double clock; /* MHz, the mean of its multiprocessors' while it worked; NaN unknown */
     int64_t peak; /* most memory that was allocated on its device, bytes; -1 unknown */
     uint32_t places[NVT_RANK_AXES]; /* NVT_NONE: unknown */
     struct nvt_rank_part *parts;    /* in the order of their starts */
