@@ -13,6 +13,13 @@
 /* A mark of that domain with the names of functions of MPI that were called past the library behind this. */
 #define NVT_MPI_PASSED "not recorded: "
 
+/*
+ * A mark of that domain about a communicator that the process has made, or is about to free: "HANDLE SIZE NUMBER RANKS" follows in
+ * decimal, its handle there, how many ranks it has, a number that is the same on all of them, and these ranks of MPI_COMM_WORLD
+ * ("0-3,8"). Without its ranks, SIZE is 0 and the last.
+ */
+#define NVT_MPI_COMMUNICATOR "communicator "
+
 /* Peers that are no ranks, whatever numbers an MPI has for them. */
 #define NVT_MPI_ANYBODY (-1) /* MPI_ANY_SOURCE */
 #define NVT_MPI_NOBODY  (-2) /* MPI_PROC_NULL */

@@ -953,6 +953,30 @@ static void a_balanced_program_has_no_late_rank(void **state)
         assert_true(is_quiet);
 }
 
+/* Collectives on a part of the ranks are compared within it: its members are asked for when it is made. */
+static void communicators_of_some_ranks_are_groups(void **state)
+{
+    (void)state;
+    if (!cli_has_mpirun())
+        skip();
+    for (int is_one = 0; is_one < 2; is_one++) {
+        record("split", "4", is_one);
+        struct cli_result result = ask(is_one, "stats", "-r stragglers -f csv");
+        /* Two were made of the same ranks one after the other, each with 10 collectives. */
+        static const char row[] = "ranks 1,3\",2,10,";
+        const char *first = strstr(result.out, row);
+        if (!first || !strstr(first + 1, row) || !strstr(result.out, "ranks 0,2\",2,10,"))
+            fail_msg("%s\n%s", result.out, result.err);
+        /* Rank 3 comes last, and rank 1 waits for it. */
+        const char *late = strstr(result.out, "\n3,");
+        assert_non_null(late);
+        assert_non_null(strstr(result.out, "MPI_Allreduce,\"ranks 1,3\","));
+        assert_null(strstr(result.err, "are left out"));
+        cli_result_free(&result);
+        remove_recordings();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -985,6 +1009,7 @@ int main(void)
 #endif
         cmocka_unit_test(programs_of_mpi_wait),
         cmocka_unit_test(a_balanced_program_has_no_late_rank),
+        cmocka_unit_test(communicators_of_some_ranks_are_groups),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

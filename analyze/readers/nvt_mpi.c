@@ -2,9 +2,11 @@
  * Calls of MPI, which the library in front of it records as ranges (lib/mpi_payload.h): they become rows of
  * mpi_calls, and are no ranges any more.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/bisect.h"
 #include "../../lib/mpi_payload.h"
 #include "../../lib/grow.h"
 #include "nvt.h"
@@ -89,41 +91,133 @@ static int add_call(struct nvt_file_reader *reader, uint32_t range)
     return nvt_mpi_call_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
 }
 
+/* --- communicators --- */
+
+/* Whose a handle of a process is from a moment on. */
+struct communicator {
+    int64_t time;
+    uint64_t handle, number; /* a number of 0: it is not known */
+    uint32_t process, ranks, group;
+};
+
+struct communicators {
+    struct communicator *items; /* by process, handle and time */
+    size_t count;
+};
+
+/* What a mark says. 0, or -1 when out of memory; what is malformed says nothing. */
+static int take_communicator(struct nvt_trace *trace, uint32_t mark, struct communicators *all)
+{
+    const char *text = nvt_name(trace, trace->marks.name[mark]) + sizeof(NVT_MPI_COMMUNICATOR) - 1;
+    char *end = NULL;
+    struct communicator item = {.time = trace->marks.time[mark],
+                                .process = trace->threads.process[trace->marks.thread[mark]]};
+    item.handle = strtoull(text, &end, 10);
+    const unsigned long long ranks = strtoull(end, &end, 10);
+    if (ranks && ranks < NVT_NONE) {
+        char group[256];
+        item.number = strtoull(end, &end, 10);
+        item.ranks = (uint32_t)ranks;
+        snprintf(group, sizeof(group), "ranks%.240s", end);
+        item.group = nvt_strings_add_text(trace->strings, group);
+    }
+    if (item.group == NVT_NO_STRING || nvt_grow(&all->items, all->count, sizeof(*all->items)))
+        return -1;
+    all->items[all->count++] = item;
+    return 0;
+}
+
+static int by_handle(const void *left, const void *right)
+{
+    const struct communicator *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->handle != b->handle)
+        return a->handle < b->handle ? -1 : 1;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+/* The one that a handle is of at a moment; NULL: nothing was said of it. */
+static const struct communicator *communicator_at(const struct communicators *all, uint32_t process,
+                                                  uint64_t handle, int64_t time)
+{
+    const struct communicator sought = {.process = process, .handle = handle, .time = time};
+    size_t at = 0;
+    NVT_BISECT(at, all->count, by_handle(&all->items[at], &sought) <= 0);
+    const struct communicator *found = at ? &all->items[at - 1] : NULL;
+    return found && found->process == process && found->handle == handle ? found : NULL;
+}
+
+/* Collectives of communicators that are known get their group. Messages keep their handles: their peers are ranks of that group. */
+static void name_communicators(struct nvt_trace *trace, const struct communicators *all)
+{
+    struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        const struct communicator *of =
+            calls->kind[i] == NVT_MPI_COLLECTIVE && !calls->ranks[i]
+                ? communicator_at(all, trace->threads.process[calls->thread[i]],
+                                  calls->communicator[i], calls->start[i])
+                : NULL;
+        if (!of || !of->number)
+            continue;
+        calls->communicator[i] = of->number;
+        calls->ranks[i] = of->ranks;
+        calls->group[i] = of->group;
+    }
+}
+
+/* --- marks --- */
+
 #define MOVE_MARK(type, field) marks->field[to] = marks->field[i];
 
-/* What was called past the library in front of MPI: a note of each list of names, and no mark any more. */
-static void note_passed(struct nvt_trace *trace)
+static int says(const struct nvt_trace *trace, uint32_t mark, const char *what)
+{
+    return !strncmp(nvt_name(trace, trace->marks.name[mark]), what, strlen(what)) &&
+           !strcmp(nvt_domain_name(trace, trace->marks.domain[mark]), NVT_MPI_DOMAIN);
+}
+
+/* What was called past the library in front of MPI: a note of each list of names. */
+static void note_passed(struct nvt_trace *trace, uint32_t mark, uint32_t *told)
+{
+    const uint32_t name = trace->marks.name[mark];
+    if (name != *told)
+        nvt_trace_note(
+            trace,
+            "MPI calls that are not recorded: %s. Who waits for whom is not known as a whole",
+            nvt_name(trace, name) + sizeof(NVT_MPI_PASSED) - 1);
+    *told = name;
+}
+
+/* What the library in front of MPI says are no marks any more. 0, or -1 when out of memory. */
+static int take_marks(struct nvt_trace *trace, struct communicators *all)
 {
     struct nvt_marks *marks = &trace->marks;
-    const size_t length = sizeof(NVT_MPI_PASSED) - 1;
     uint32_t to = 0, told = 0;
-    for (uint32_t i = 0; i < marks->count; i++) {
-        const char *name = nvt_name(trace, marks->name[i]);
-        if (strncmp(name, NVT_MPI_PASSED, length) != 0 ||
-            strcmp(nvt_domain_name(trace, marks->domain[i]), NVT_MPI_DOMAIN) != 0) {
+    int failed = 0;
+    for (uint32_t i = 0; i < marks->count && !failed; i++) {
+        if (says(trace, i, NVT_MPI_PASSED))
+            note_passed(trace, i, &told);
+        else if (says(trace, i, NVT_MPI_COMMUNICATOR))
+            failed = take_communicator(trace, i, all);
+        else {
             NVT_MARK_COLUMNS(MOVE_MARK)
             to++;
-            continue;
         }
-        if (marks->name[i] != told)
-            nvt_trace_note(
-                trace,
-                "MPI calls that are not recorded: %s. Who waits for whom is not known as a whole",
-                name + length);
-        told = marks->name[i];
     }
-    marks->count = to;
+    if (!failed)
+        marks->count = to;
+    if (all->count)
+        qsort(all->items, all->count, sizeof(*all->items), by_handle);
+    return failed;
 }
 
 #define MOVE_FIELD(type, field) ranges->field[to] = ranges->field[i];
 
-int nvt_file_complete_mpi(struct nvt_file_reader *reader)
+/* 0, or -1 when out of memory. */
+static int move_calls(struct nvt_file_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     uint32_t to = 0;
-    note_passed(reader->trace);
-    if (!reader->mpi.count)
-        return 0;
     for (uint32_t i = 0; i < ranges->count; i++) {
         if (ranges->flags[i] & IS_CALL) {
             if (add_call(reader, i))
@@ -135,4 +229,14 @@ int nvt_file_complete_mpi(struct nvt_file_reader *reader)
     }
     ranges->count = to;
     return 0;
+}
+
+int nvt_file_complete_mpi(struct nvt_file_reader *reader)
+{
+    struct communicators all = {0};
+    int failed = take_marks(reader->trace, &all) || (reader->mpi.count && move_calls(reader));
+    if (!failed)
+        name_communicators(reader->trace, &all);
+    free(all.items);
+    return failed ? -1 : 0;
 }

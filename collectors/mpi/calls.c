@@ -26,6 +26,7 @@
 #include "../outermost.h"
 #include "../pass_on.h"
 #include "exists.h"
+#include "members.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -71,6 +72,7 @@ struct call {
     uint8_t is_large; /* counts are whole words */
     uint8_t
         from; /* the buffer of what it gives: MPI_IN_PLACE says that the counts before it are of no interest */
+    uint8_t made, freed; /* where the handle of a communicator lies that it makes, or frees */
 };
 
 static void *find_in(const char *library, const char *name)
@@ -379,18 +381,45 @@ static void say(const struct call *call, const word *a, int is_fortran, struct n
 
 static const char here; /* in this library */
 
+static void mark(const char *text)
+{
+    const nvtxEventAttributes_t event = {.version = NVTX_VERSION,
+                                         .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                         .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                         .message = {.ascii = text}};
+    nvtxDomainMarkEx(domain, &event);
+}
+
 /* As MPI ends: what of it we have not seen is a mark. */
 static void tell_passed(void)
 {
     char text[1024] = NVT_MPI_PASSED;
     const size_t length = sizeof(NVT_MPI_PASSED) - 1;
     nvt_mpi_passed(&here, text + length, sizeof(text) - length);
-    nvtxEventAttributes_t event = {.version = NVTX_VERSION,
-                                   .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
-                                   .messageType = NVTX_MESSAGE_TYPE_ASCII,
-                                   .message = {.ascii = text}};
     if (text[length])
-        nvtxDomainMarkEx(domain, &event);
+        mark(text);
+}
+
+static void *find_function(const char *name)
+{
+    return find_symbol(name, name);
+}
+
+/* Whose handle a communicator has from now on, or nobody (`is_freed`). */
+static void tell_communicator(const void *at, int is_freed)
+{
+    char text[512] = NVT_MPI_COMMUNICATOR;
+    const size_t length = sizeof(NVT_MPI_COMMUNICATOR) - 1;
+    const enum nvt_mpi_handles handles = (enum nvt_mpi_handles)which_peers();
+    if (!nvt_mpi_has_members(find_function))
+        return;
+    const uint64_t communicator = nvt_mpi_handle_at(handles, at);
+    if (is_freed)
+        snprintf(text + length, sizeof(text) - length, "%llu 0", (unsigned long long)communicator);
+    else
+        nvt_mpi_write_members(handles, communicator, find_function, text + length,
+                              sizeof(text) - length);
+    mark(text);
 }
 
 /* A call with its arguments from a[1] on. */
@@ -417,9 +446,14 @@ static word pass(const struct call *call, const char *name, _Atomic(void *) *kno
         say(call, a, is_fortran, &said);
         begin(call, &said);
     }
+    if (is_recorded && call->freed && !is_fortran && a[call->freed])
+        tell_communicator((const void *)a[call->freed], 1);
     word status = go_on((mpi_function *)real, a);
+    const int is_done = is_recorded && !is_fortran && (int)status == 0;
     if (is_recorded)
-        end(call, a, &said, !is_fortran && (int)status == 0);
+        end(call, a, &said, is_done);
+    if (is_done && call->made)
+        tell_communicator((const void *)a[call->made], 0);
     nvt_place_leave(&outermost, &place);
     return status;
 }

@@ -128,6 +128,26 @@ static void balanced(void)
     MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* Ranks of odd numbers, and of even ones: the last of the odd ones is late. The handle is another one in each half. */
+static void split(void)
+{
+    static MPI_Comm half = MPI_COMM_NULL;
+    static int turns;
+    double one = 1, sum;
+    if (turns % 10 == 0) {
+        MPI_Comm none;
+        if (half != MPI_COMM_NULL)
+            MPI_Comm_free(&half);
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+        MPI_Comm_split(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : 0, rank, &none);
+        if (none != MPI_COMM_NULL)
+            MPI_Comm_free(&none);
+    }
+    turns++;
+    compute(3);
+    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, half);
+}
+
 static const struct {
     const char *name;
     void (*iterate)(void);
@@ -142,6 +162,7 @@ static const struct {
     {"late_broadcast", late_broadcast},
     {"any", any},
     {"balanced", balanced},
+    {"split", split},
 };
 
 int main(int argc, char **argv)
