@@ -172,11 +172,13 @@ static const struct contention {
      "        with condition: condition.wait(0.01)\n" /* 10 */
      "for f in (take, take, make): threading.Thread(target=f).start()\n",
      "by take (contended.py:10)", "most in make (contended.py:7)"},
-    /* A lock of processes is held by another one, of which nothing is known here. The luckiest of the three may be through early. */
+    /* A lock of processes is held by another one, of which nothing is known here. The pause after it lets the others have it, too: else
+     * one process may be through before the next begins. */
     {"import multiprocessing, time\n"
      "def work(lock):\n"
      "    for i in range(60):\n"
      "        with lock: time.sleep(0.004)\n" /* 4 */
+     "        time.sleep(0.001)\n"
      "if __name__ == '__main__':\n"
      "    multiprocessing.set_start_method('fork')\n"
      "    lock = multiprocessing.Lock()\n"
