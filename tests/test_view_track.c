@@ -224,6 +224,51 @@ static void test_many(void **state)
     nvt_tracks_free(&tracks);
 }
 
+struct columns {
+    int64_t from, width, behind; /* columns that start at `from`; where the last item ended */
+    uint32_t wide, merged;
+};
+
+static void look_at_item(void *context, const struct nvt_tile_item *item)
+{
+    struct columns *columns = context;
+    const int64_t column = (item->start - columns->from) / columns->width;
+    assert_true(item->start >= columns->behind);
+    columns->behind = item->end;
+    columns->wide += item->count == 1 && item->ns >= columns->width;
+    columns->merged += item->count > 100;
+    if (item->count > 1) /* up to a quarter of a column behind its own */
+        assert_true(4 * (item->end - columns->from) <= columns->width * (4 * column + 5));
+}
+
+/* Of many spans in a column the last ones may be behind it by a little; what is as wide as a column is never merged. */
+static void test_columns(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 500, WIDE = 40 };
+    struct nvt_tracks tracks = {0};
+    uint64_t seed = kit_seed(48) + 1;
+    int64_t now = 0;
+    for (uint32_t i = 0; i < 200000; i++) {
+        const int64_t length =
+            i % (200000 / WIDE) == 777 ? 20000 : (int64_t)(random_next(&seed) % 30);
+        assert_int_equal(nvt_tracks_put(&tracks, now, now + length, i % NAMES, i), 0);
+        now += length + (int64_t)(random_next(&seed) % 10);
+    }
+    assert_int_equal(tracks.count, 1);
+    assert_int_equal(nvt_tracks_finish(&tracks, NAMES), 0);
+    const int64_t width = now / COLUMNS + 1;
+    struct columns columns = {.width = width};
+    struct nvt_tally tally = {.names = NAMES};
+    assert_int_equal(nvt_tally_begin(&tally), 0);
+    nvt_track_tile(&tracks.items[0], 0, width * COLUMNS, COLUMNS, &tally, look_at_item, &columns);
+    assert_int_equal(columns.wide, WIDE);
+    assert_true(columns.merged > COLUMNS / 2);
+    expect_tile(&tracks.items[0], 0, width * COLUMNS, COLUMNS, &tally);
+    nvt_tally_free(&tally);
+    nvt_tracks_free(&tracks);
+}
+
 /* Rows of a table are spans like others, and take a fifth of the memory; of a row without a name there may be another one. */
 static void test_rows(void **state)
 {
@@ -287,10 +332,10 @@ static void test_extremes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),     cmocka_unit_test(test_overlapping),
-        cmocka_unit_test(test_nesting),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_many),     cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_sums),    cmocka_unit_test(test_overlapping),
+        cmocka_unit_test(test_nesting), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_many),    cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_extremes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,8 +18,9 @@
 
 #define NVT_TRACKS_MAX 64
 
-/* So many spans have one entry of `common`. */
-#define NVT_TRACK_BLOCK 16u
+/* So many spans are a block, so many blocks one of the next level. */
+#define NVT_TRACK_BLOCK  16u
+#define NVT_TRACK_LEVELS 4
 
 struct nvt_track_common {
     uint32_t name;
@@ -38,11 +39,13 @@ struct nvt_track {
     const struct nvt_track_columns *of; /* where the spans are; NULL: in the track's own columns */
     int64_t *start, *end;               /* its own, as below */
     uint32_t *name;
-    /* After nvt_tracks_finish: ns of all spans in front of each block, and of all; where each block's first span starts; */
-    int64_t *before, *first;
-    struct nvt_track_common *common; /* and its commonest name */
-    int64_t last;                    /* the latest end so far */
-    int overlaps;                    /* spans overlap each other */
+    /* After nvt_tracks_finish: ns of all spans in front of each block, and of all; where each block's first span starts; the latest
+     * end in each block; */
+    int64_t *before, *first, *latest;
+    struct nvt_track_common *common
+        [NVT_TRACK_LEVELS]; /* and the commonest name of each block of each level; one allocation */
+    int64_t last;           /* the latest end so far */
+    int overlaps;           /* spans overlap each other */
 };
 
 /* A span's start and end: ns, on the trace's axis; of a moment the same. */
@@ -124,9 +127,10 @@ typedef void (*nvt_tile_visit)(void *context, const struct nvt_tile_item *item);
 /*
  * Visit the items of a tile by their starts: of spans that lie at least in part in [from, to), or touch `from`'s moment;
  * those that began earlier come first, merged into one where the track overlaps. `columns` from 1 on. Of more than
- * NVT_TILE_EXACT spans in one item the name is the commonest of most of their blocks. A binary search for each item.
+ * NVT_TILE_EXACT spans in one item the name is the commonest of most of their blocks. Of many the last ones may begin behind the
+ * column, by at most a quarter of it; never behind the window. A search for each item, mostly next to where it is expected.
  */
-#define NVT_TILE_EXACT 128u
+#define NVT_TILE_EXACT 32u
 void nvt_track_tile(const struct nvt_track *track, int64_t from, int64_t to, uint32_t columns,
                     struct nvt_tally *tally, nvt_tile_visit visit, void *context);
 
