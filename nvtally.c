@@ -79,13 +79,14 @@ static enum sharing sharing_of(const char *name)
                                                                 : APART;
 }
 
-/* Only the first one prints. 1: this process has nothing to do. */
-static int share(int argc, char **argv)
+/* Only the first one prints. 1: this process has nothing to do; -1 with err: the processes do not reach each other. */
+static int share(int argc, char **argv, struct nvt_error *err)
 {
     const enum sharing sharing = sharing_of(argv[0]);
     if (sharing == APART)
         return 0;
-    nvt_job_begin(argc, argv);
+    if (nvt_job_begin(argc, argv, err))
+        return -1;
     const int is_other = nvt_job_rank() > 0;
     const int nowhere = is_other ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
     if (nowhere >= 0) {
@@ -100,8 +101,13 @@ static int share(int argc, char **argv)
 
 static int run_shared(const struct nvt_command *command, int argc, char **argv)
 {
-    if (share(argc, argv))
-        return 0;
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1024];
+    const int shared = share(argc, argv, &err);
+    if (shared < 0 && *err.message)
+        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
+    if (shared)
+        return shared < 0 ? 2 : 0;
     const int status = command->run(argc, argv);
     nvt_readings_leave();
     return status;

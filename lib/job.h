@@ -1,6 +1,6 @@
 /*
  * Processes that a launcher of MPI started with one command line (mpirun -n 4 nvtally stats FILES…): they share the work, and one of
- * them prints. Only where libnvtally-mpi-job.so is, which is built where MPI is; this program is not linked with MPI.
+ * them prints. They talk by the launcher's own MPI (lib/job_mpi.h).
  *
  * Taken for such are processes whose parent is a launcher or its daemon: those of a script that the launcher runs are not, as MPI
  * must not be begun twice there, nor are those whose arguments differ, each of which has its own work.
@@ -11,8 +11,11 @@
 #include "buffer.h"
 #include "error.h"
 
-/* Begin MPI where a launcher started several of us; without one, or where it cannot be begun, this process is by itself. Once. */
-void nvt_job_begin(int argc, char **argv);
+/*
+ * Begin MPI where a launcher started several of us; without a launcher this process is by itself. Once. -1 with err: a launcher started
+ * several, and there is no MPI between them; the message is empty in all but the first of them, so that it is printed once.
+ */
+int nvt_job_begin(int argc, char **argv, struct nvt_error *err);
 
 /* Which one of how many this is; 0 of 1 by itself, and once nvt_job_end was called. */
 int nvt_job_rank(void);
@@ -24,14 +27,5 @@ int nvt_job_receive(int from, struct nvt_buffer *buffer, struct nvt_error *err);
 
 /* End MPI, which waits for all others to. Whoever has begun calls it before the process ends. */
 void nvt_job_end(void);
-
-/* What the library has. Messages are of bytes, in order. 0, or an error of MPI. */
-struct nvt_job_library {
-    int (*begin)(int *rank, int *size);
-    int (*send)(int to, const void *data, size_t size);
-    int (*expect)(int from, size_t *size); /* of the next message, which is then received whole */
-    int (*receive)(int from, void *data, size_t size);
-    void (*end)(void);
-};
 
 #endif

@@ -20,23 +20,36 @@
 #include "made_job.h"
 #include "random_kit.h"
 
-static int has_mpi(void)
+/* The MPIs: Debian's, and what ./setup has put into .deps/mpi. */
+static const char *const mpis[] = {"/usr", ".deps/mpi/mpich", ".deps/mpi/intel"};
+
+/* Its launcher; NULL: it is not here. */
+static const char *launcher_of(const char *mpi)
 {
-    return cli_has_mpirun() && !access(cli_built("libnvtally-mpi-job.so"), R_OK);
+    static char path[4200];
+    char here[4000];
+    if (*mpi == '/')
+        snprintf(path, sizeof(path), "%s/bin/mpiexec", mpi);
+    else
+        snprintf(path, sizeof(path), "%s/%s/bin/mpiexec", getcwd(here, sizeof(here)) ? here : ".",
+                 mpi);
+    return access(path, X_OK) ? NULL : path;
 }
 
 /* A command in the fixture's folder, with the files there; `processes` NULL: of one process. */
-static struct cli_result run(const char *processes, const char *command)
+static struct cli_result run_by(const char *launcher, const char *processes, const char *command)
 {
     static const char script[] =
-        "n=$1 nvtally=$2; shift 2; PATH=$(dirname \"$nvtally\"):$PATH; export PATH "
-        "OMPI_MCA_mpi_yield_when_idle=1 NO_COLOR=1 OMPI_MCA_btl=self,vader; "
-        "[ \"$n\" ] && launch=\"mpirun --allow-run-as-root --oversubscribe --quiet -n $n\"; "
+        "launcher=$1 n=$2 nvtally=$3; shift 3; PATH=$(dirname \"$nvtally\"):$PATH; export PATH "
+        "OMPI_MCA_mpi_yield_when_idle=1 NO_COLOR=1 OMPI_MCA_btl=self,vader "
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+        "OMPI_MCA_rmaps_base_oversubscribe=1; "
+        "[ \"$n\" ] && launch=\"$launcher -n $n\"; "
         "eval \"$launch nvtally $1\"";
-    const struct cli_options options = {.directory = cli_folder};
-    return cli_run_with(&options,
-                        (const char *const[]){"sh", "-c", script, "sh", processes ? processes : "",
-                                              cli_built("nvtally"), command, NULL});
+    const struct cli_options options = {.directory = cli_folder, .timeout_s = 120};
+    return cli_run_with(&options, (const char *const[]){"sh", "-c", script, "sh", launcher,
+                                                        processes ? processes : "",
+                                                        cli_built("nvtally"), command, NULL});
 }
 
 static void write_files(enum made_cause cause, uint64_t seed)
@@ -70,73 +83,157 @@ static const char *const commands[] = {
     "export rank-*.nvt --to chrome",
 };
 
-static void expect_alike(const char *command)
+static void expect_alike_by(const char *launcher, const char *command,
+                            const struct cli_result *alone)
 {
     static const char *const counts[] = {"2", "3"};
-    struct cli_result alone = run(NULL, command);
     for (size_t i = 0; i < NVT_COUNT_OF(counts); i++) {
-        struct cli_result shared = run(counts[i], command);
-        if (shared.status != alone.status || strcmp(shared.out, alone.out) != 0)
-            fail_msg("-n %s %s: status %d\n%s\nand not %d\n%s\n%s", counts[i], command,
-                     shared.status, shared.out, alone.status, alone.out, shared.err);
-        assert_string_equal(shared.err, alone.err);
+        struct cli_result shared = run_by(launcher, counts[i], command);
+        if (shared.status != alone->status || strcmp(shared.out, alone->out) != 0)
+            fail_msg("%s -n %s %s: status %d\n%s\nand not %d\n%s\n%s", launcher, counts[i], command,
+                     shared.status, shared.out, alone->status, alone->out, shared.err);
+        if (strcmp(shared.err, alone->err) != 0)
+            fail_msg("%s -n %s %s: %s\nand not %s", launcher, counts[i], command, shared.err,
+                     alone->err);
         cli_result_free(&shared);
     }
+}
+
+static void expect_alike(const char *command)
+{
+    struct cli_result alone = run_by("", NULL, command);
+    for (size_t i = 0; i < NVT_COUNT_OF(mpis); i++)
+        if (launcher_of(mpis[i]))
+            expect_alike_by(launcher_of(mpis[i]), command, &alone);
     cli_result_free(&alone);
+}
+
+/* How many of them are here. */
+static size_t count_mpis(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < NVT_COUNT_OF(mpis); i++) {
+        count += launcher_of(mpis[i]) != NULL;
+        if (!launcher_of(mpis[i]))
+            print_message("no MPI in %s (see ./setup): not run with it\n", mpis[i]);
+    }
+    return count;
 }
 
 static void what_is_shared_is_printed_once(void **state)
 {
     (void)state;
-    if (!has_mpi())
+    if (!count_mpis())
         skip();
     write_files(MADE_KERNELS, kit_seed(81));
     for (size_t i = 0; i < NVT_COUNT_OF(commands); i++)
         expect_alike(commands[i]);
 }
 
+static size_t occurrences(const char *text, const char *of)
+{
+    size_t count = 0;
+    for (const char *at = strstr(text, of); at; at = strstr(at + 1, of))
+        count++;
+    return count;
+}
+
 static void a_broken_file_is_named_once(void **state)
 {
     (void)state;
-    if (!has_mpi())
+    if (!count_mpis())
         skip();
     write_files(MADE_HOST, kit_seed(82));
     cli_write_file(cli_in(cli_folder, "rank-03.nvt"), "no trace", 8);
     cli_write_file(cli_in(cli_folder, "rank-04.nvt"), "", 0);
     expect_alike("stats -r stragglers -f csv rank-*.nvt");
     expect_alike("diagnose rank-*.nvt /nowhere");
-    struct cli_result result = run("3", "stats -r stragglers -f csv rank-*.nvt");
-    const char *first = strstr(result.err, "rank-03.nvt");
-    assert_non_null(first);
-    assert_null(strstr(first + 1, "rank-03.nvt"));
-    assert_non_null(strstr(result.err, "rank-04.nvt"));
+    struct cli_result result = run_by("", NULL, "stats -r stragglers -f csv rank-*.nvt");
+    assert_int_equal(occurrences(result.err, "rank-03.nvt"), 1);
+    assert_int_equal(occurrences(result.err, "rank-04.nvt"), 1);
     assert_non_null(strstr(result.out, "rank-02.nvt"));
     cli_result_free(&result);
-    /* All of them: an error, as of one process. */
-    result = run("2", "stats -r stragglers /nowhere/1 /nowhere/2");
-    assert_int_equal(result.status, 2);
-    assert_non_null(strstr(result.err, "/nowhere/2"));
-    cli_result_free(&result);
+    /* All of them: an error. */
+    for (size_t i = 0; i < NVT_COUNT_OF(mpis); i++) {
+        if (!launcher_of(mpis[i]))
+            continue;
+        result = run_by(launcher_of(mpis[i]), "2", "stats -r stragglers /nowhere/1 /nowhere/2");
+        assert_int_equal(result.status, 2);
+        assert_int_equal(occurrences(result.err, "/nowhere/2"), 1);
+        cli_result_free(&result);
+    }
 }
 
 /* Each process of a script that the launcher runs is by itself, and so are those of other arguments. */
 static void others_are_not_shared(void **state)
 {
     (void)state;
-    if (!has_mpi())
+    if (!count_mpis())
         skip();
     write_files(MADE_HEALTHY, kit_seed(83));
-    struct cli_result one = run(NULL, "stats -r ranks -f csv rank-00.nvt");
-    struct cli_result result = run(
-        "1", "stats -r ranks -f csv rank-00.nvt : -n 1 nvtally stats -r ranks -f csv rank-00.nvt "
-             "rank-01.nvt");
-    const char *at = strstr(result.out, "rank-01.nvt");
-    assert_non_null(at);
-    const char *again = strstr(result.out, "rank-00.nvt");
-    assert_non_null(again);
-    assert_non_null(strstr(again + 1, "rank-00.nvt"));
-    cli_result_free(&result);
-    cli_result_free(&one);
+    for (size_t i = 0; i < NVT_COUNT_OF(mpis); i++) {
+        if (!launcher_of(mpis[i]))
+            continue;
+        struct cli_result result =
+            run_by(launcher_of(mpis[i]), "1",
+                   "stats -r ranks -f csv rank-00.nvt : -n 1 nvtally stats -r ranks -f csv "
+                   "rank-00.nvt rank-01.nvt");
+        assert_int_equal(occurrences(result.out, "rank-01.nvt"), 1);
+        assert_int_equal(occurrences(result.out, "rank-00.nvt"), 2);
+        cli_result_free(&result);
+    }
+}
+
+/* --- launchers without an MPI that can be asked --- */
+
+/* The process of a launcher's environment, whose parent has the name of a launcher. */
+static struct cli_result run_under(const char *name, const char *environment, const char *command)
+{
+    static const char script[] =
+        "name=$1 environment=$2 nvtally=$3; cp \"$(command -v dash || command -v sh)\" \"$name\" "
+        "&& "
+        "exec env $environment NO_COLOR=1 \"./$name\" -c \"\\\"$nvtally\\\" $4; exit \\$?\"";
+    const struct cli_options options = {.directory = cli_folder, .timeout_s = 60};
+    return cli_run_with(&options, (const char *const[]){"sh", "-c", script, "sh", name, environment,
+                                                        cli_built("nvtally"), command, NULL});
+}
+
+struct launched {
+    const char *launcher, *environment;
+    const char *says; /* NULL: there is a report; "": nothing, and it fails */
+};
+
+/* One line of the first process that says what to do, and nothing of the others; never as many reports as there are processes. */
+static void no_mpi_is_an_error_said_once(void **state)
+{
+    static const struct launched cases[] = {
+        {"srun", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "srun --mpi=pmix"},
+        {"slurmstepd", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "srun --mpi=pmix"},
+        {"slurmstepd", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", ""},
+        {"slurmstepd", "SLURM_NTASKS=4 SLURM_PROCID=0",
+         NULL}, /* a batch job's script became nvtally */
+        {"slurmstepd", "SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0", NULL},
+        {"bash", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", NULL}, /* by itself in a script */
+        {"hydra_pmi_proxy", "PMI_SIZE=2 PMI_RANK=0", "2 processes, but no MPI connects them"},
+        {"hydra_pmi_proxy", "PMI_SIZE=2 PMI_RANK=1", ""},
+        {"flux-shell", "PMI_SIZE=64 PMI_RANK=0", "started 64 processes"},
+        {"hydra_pmi_proxy", "PMI_SIZE=many PMI_RANK=0", NULL},
+    };
+    (void)state;
+    write_files(MADE_HEALTHY, kit_seed(84));
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct cli_result result = run_under(cases[i].launcher, cases[i].environment,
+                                             "stats -r ranks -f csv rank-00.nvt rank-01.nvt");
+        const int is_report = strstr(result.out, "rank-01.nvt") != NULL;
+        print_message("%s %s: %d %s\n", cases[i].launcher, cases[i].environment, result.status,
+                      result.err);
+        assert_int_equal(is_report, !cases[i].says);
+        assert_int_equal(result.status, cases[i].says ? 2 : 0);
+        assert_int_equal(occurrences(result.err, "\n"), cases[i].says && *cases[i].says);
+        if (cases[i].says)
+            assert_non_null(strstr(result.err, cases[i].says));
+        cli_result_free(&result);
+    }
 }
 
 int main(void)
@@ -147,6 +244,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_broken_file_is_named_once, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(others_are_not_shared, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(no_mpi_is_an_error_said_once, cli_folder_set_up,
                                         cli_folder_tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

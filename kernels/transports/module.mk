@@ -11,14 +11,6 @@ $(call pic,kernels/transports/mpi.c): PIC_FLAGS := $(MPI_CFLAGS)
 $(BUILD)/libnvtally-mpi.so: $(call pic,kernels/transports/mpi.c lib/error.c lib/clock.c)
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared $^ $(MPI_LIBS) -lpthread -o $@
-
-# Commands that several processes share (lib/job.h).
-all: $(BUILD)/libnvtally-mpi-job.so
-
-$(call pic,kernels/transports/job.c): PIC_FLAGS := $(MPI_CFLAGS)
-$(BUILD)/libnvtally-mpi-job.so: $(call pic,kernels/transports/job.c)
-	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared $^ $(MPI_LIBS) -o $@
 endif
 
 all: $(BUILD)/libnvtally-nccl.so
