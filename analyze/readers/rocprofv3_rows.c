@@ -255,6 +255,8 @@ static int add_values(struct rows *rows, const struct nvt_v3_item *record, uint3
                       const struct nvt_op *op)
 {
     uint32_t count;
+    if (!record->count) /* a file may have no values at all, and no memory for them */
+        return 0;
     const struct nvt_v3_item *counters = items(rows->file, NVT_V3_COUNTERS, &count);
     const struct nvt_v3_value *value =
         (const struct nvt_v3_value *)(const void *)rows->file->values.data + record->first;
