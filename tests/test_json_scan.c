@@ -92,6 +92,8 @@ static void tokens_are_the_same_in_pieces(void **state)
          "[T0123456789abcdef0123456789abcdef\n0123456789abcdef;)"},
         {"[\"\xc3\xa9\xff\"]", "[T\xc3\xa9\xff;)"},
         {"{\"-a\":[1,{\"b\":2}],\"c\":3,\"-d\":\"e\",\"-f\":1.5}", "{-a:c:d3;-d:-f:)"},
+        {"{\"-a\":[\"]}\\\"[\",{\"b\":[[],{}]}],\"c\":[3]}", "{-a:c:[d3;))"},
+        {"[{\"-a\":{\"0123456789abcdef}\":\"]\\\\\"}},{\"c\":\"}\"}]", "[{-a:){c:T};))"},
         {"                                 [                                          1]", "[d1;)"},
     };
     struct nvt_buffer log = {0};
@@ -155,6 +157,9 @@ static void what_is_no_json_is_refused(void **state)
         "-",
         "\"a",
         "{\"-a\":[}",
+        "{\"-a\":[{]}]}",
+        "{\"-a\":[[\"\\\"]}",
+        "{\"-a\":[[1]}",
     };
     struct nvt_buffer log = {0};
     for (size_t i = 0; i < NVT_COUNT_OF(texts); i++)

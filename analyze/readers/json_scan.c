@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "json_bytes.h"
 
 /* What may come next; 0 is the beginning. */
 enum expects { VALUE, ITEM_OR_END, ITEM, KEY_OR_END, KEY, COLON, COMMA_OR_END, NOTHING };
@@ -16,67 +14,11 @@ struct token {
     int has_escapes;
 };
 
-static int is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static int is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* Behind white space; `end`: there is nothing else. */
-static const char *blanks_end(const char *at, const char *end)
-{
-    if (at < end && *at == ' ')
-        at++;
-    if (at < end && (unsigned char)*at > ' ')
-        return at;
-#ifdef __SSE2__
-    const __m128i space = _mm_set1_epi8(' '), first = _mm_set1_epi8('\t'),
-                  most = _mm_set1_epi8('\r' - '\t');
-    for (; end - at >= 16; at += 16) {
-        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
-        const __m128i from = _mm_sub_epi8(bytes, first);
-        const __m128i blank = _mm_or_si128(_mm_cmpeq_epi8(bytes, space),
-                                           _mm_cmpeq_epi8(_mm_min_epu8(from, most), from));
-        const unsigned mask = (unsigned)_mm_movemask_epi8(blank);
-        if (mask != 0xffff)
-            return at + __builtin_ctz(~mask);
-    }
-#endif
-    while (at < end && is_blank(*at))
-        at++;
-    return at;
-}
-
 /* --- texts --- */
-
-/* The first byte of a text that is a quote, a backslash or a control character; `end`: there is none. */
-static const char *next_special(const char *at, const char *end)
-{
-#ifdef __SSE2__
-    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'),
-                  control = _mm_set1_epi8(0x1f);
-    for (; end - at >= 16; at += 16) {
-        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
-        const __m128i found =
-            _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, slash)),
-                         _mm_cmpeq_epi8(_mm_min_epu8(bytes, control), bytes));
-        const unsigned mask = (unsigned)_mm_movemask_epi8(found);
-        if (mask)
-            return at + __builtin_ctz(mask);
-    }
-#endif
-    while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= ' ')
-        at++;
-    return at;
-}
 
 static int hex_of(char c)
 {
-    if (is_digit(c))
+    if (nvt_json_is_digit(c))
         return c - '0';
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
@@ -118,7 +60,7 @@ static const char *escape_end(const char *at, const char *end, struct token *tok
 static struct token text_token(const char *at, const char *end)
 {
     struct token token = {NULL, NULL, 0};
-    for (at++; (at = next_special(at, end)) < end;) {
+    for (at++; (at = nvt_json_next_special(at, end)) < end;) {
         if (*at == '"') {
             token.end = at + 1;
             return token;
@@ -198,13 +140,6 @@ static int make_plain(struct nvt_json_scan *scan, const char *at, const char *en
 
 /* --- numbers and words --- */
 
-static const char *digits_end(const char *at, const char *end)
-{
-    while (at < end && is_digit(*at))
-        at++;
-    return at;
-}
-
 static struct token no_number(void)
 {
     return (struct token){NULL, "a number without digits where they belong", 0};
@@ -217,12 +152,12 @@ static struct token number_token(const char *at, const char *end, int is_last)
     at += *at == '-';
     if (at == end)
         return is_last ? no_number() : cut;
-    if (!is_digit(*at))
+    if (!nvt_json_is_digit(*at))
         return no_number();
-    at = *at == '0' ? at + 1 : digits_end(at, end);
+    at = *at == '0' ? at + 1 : nvt_json_digits_end(at, end);
     if (at < end && *at == '.') {
         const char *first = ++at;
-        at = digits_end(at, end);
+        at = nvt_json_digits_end(at, end);
         if (at == first)
             return at == end && !is_last ? cut : no_number();
     }
@@ -230,7 +165,7 @@ static struct token number_token(const char *at, const char *end, int is_last)
         at++;
         at += at < end && (*at == '-' || *at == '+');
         const char *first = at;
-        at = digits_end(at, end);
+        at = nvt_json_digits_end(at, end);
         if (at == first)
             return at == end && !is_last ? cut : no_number();
     }
@@ -262,8 +197,16 @@ static void value_is_over(struct nvt_json_scan *scan)
     scan->is_unwanted = 0;
 }
 
-static enum nvt_json_scanned open_bracket(struct nvt_json_scan *scan, const char **at, int is_array)
+static void is_closed(struct nvt_json_scan *scan, const char *end)
 {
+    if (scan->depth == scan->base)
+        scan->closed = end;
+}
+
+static enum nvt_json_scanned open_bracket(struct nvt_json_scan *scan, const char **at,
+                                          const char *end)
+{
+    const int is_array = **at == '[';
     if (scan->depth == NVT_JSON_DEPTH)
         return wrong(scan, NULL);
     if (!scan->skipped) {
@@ -271,6 +214,15 @@ static enum nvt_json_scanned open_bracket(struct nvt_json_scan *scan, const char
             scan->is_unwanted ? NVT_JSON_SKIP : scan->handler->open(scan->context, is_array);
         if (answer < 0)
             return NVT_JSON_STOPPED;
+        const char *behind = answer == NVT_JSON_SKIP
+                                 ? nvt_json_skipped_end(*at, end, NVT_JSON_DEPTH - scan->depth)
+                                 : NULL;
+        if (behind) {
+            value_is_over(scan);
+            is_closed(scan, behind);
+            *at = behind;
+            return NVT_JSON_GOES_ON;
+        }
         if (answer == NVT_JSON_SKIP)
             scan->skipped = scan->depth + 1;
     }
@@ -299,8 +251,7 @@ static enum nvt_json_scanned close_bracket(struct nvt_json_scan *scan, const cha
     if (scan->skipped > scan->depth)
         scan->skipped = 0;
     ++*at;
-    if (scan->depth == scan->base)
-        scan->closed = *at;
+    is_closed(scan, *at);
     return NVT_JSON_GOES_ON;
 }
 
@@ -350,7 +301,7 @@ static enum nvt_json_scanned take_plain(struct nvt_json_scan *scan, const char *
 static enum nvt_json_scanned scan_text(struct nvt_json_scan *scan, const char **at, const char *end,
                                        int is_key)
 {
-    const char *const close = next_special(*at + 1, end);
+    const char *const close = nvt_json_next_special_near(*at + 1, end);
     const struct token token =
         close < end && *close == '"' ? (struct token){close + 1, NULL, 0} : text_token(*at, end);
     if (token.problem)
@@ -368,7 +319,7 @@ static enum nvt_json_scanned scan_value(struct nvt_json_scan *scan, const char *
         return scan_text(scan, at, end, 0);
     case '{':
     case '[':
-        return open_bracket(scan, at, **at == '[');
+        return open_bracket(scan, at, end);
     case 't':
         token = word_token(*at, end, "true");
         type = NVT_JSON_TRUE;
@@ -382,13 +333,25 @@ static enum nvt_json_scanned scan_value(struct nvt_json_scan *scan, const char *
         type = NVT_JSON_NULL;
         break;
     default:
-        if (**at != '-' && !is_digit(**at))
+        if (**at != '-' && !nvt_json_is_digit(**at))
             return wrong(scan, "a value is missing");
         token = number_token(*at, end, is_last);
     }
     if (token.problem)
         return wrong(scan, token.problem);
     return token.end ? take_plain(scan, at, token, type) : NVT_JSON_MORE;
+}
+
+/* A key, and its value as far as that follows as is usual. */
+static enum nvt_json_scanned scan_member(struct nvt_json_scan *scan, const char **at,
+                                         const char *end, int is_last)
+{
+    const enum nvt_json_scanned status = scan_text(scan, at, end, 1);
+    if (status != NVT_JSON_GOES_ON || end - *at < 3 || **at != ':')
+        return status;
+    scan->expects = VALUE;
+    *at += (*at)[1] == ' ' ? 2 : 1;
+    return nvt_json_is_blank(**at) ? NVT_JSON_GOES_ON : scan_value(scan, at, end, is_last);
 }
 
 static enum nvt_json_scanned scan_comma_or_end(struct nvt_json_scan *scan, const char **at)
@@ -412,7 +375,7 @@ static enum nvt_json_scanned scan_token(struct nvt_json_scan *scan, const char *
     case KEY:
         if (**at == '}' && scan->expects == KEY_OR_END)
             return close_bracket(scan, at, 0);
-        return **at == '"' ? scan_text(scan, at, end, 1) : wrong(scan, "a key is missing");
+        return **at == '"' ? scan_member(scan, at, end, is_last) : wrong(scan, "a key is missing");
     case COLON:
         if (**at != ':')
             return wrong(scan, "a colon is missing");
@@ -457,7 +420,7 @@ enum nvt_json_scanned nvt_json_scan(struct nvt_json_scan *scan, const char *text
     enum nvt_json_scanned status = NVT_JSON_GOES_ON;
     scan->closed = NULL;
     while (status == NVT_JSON_GOES_ON) {
-        at = blanks_end(at, end);
+        at = nvt_json_blanks_end(at, end);
         if (at == end)
             break;
         status = scan_token(scan, &at, end, is_last);

@@ -3,7 +3,8 @@
  * tokens, so that a piece need not end where a value does. It allocates only for texts with escapes.
  *
  * The grammar is that of RFC 8259, with two allowances: bytes of texts need not be UTF-8, since names come from programs, and
- * form feeds and vertical tabs are white space. Sixteen bytes of a text are looked at at once, where the processor can.
+ * form feeds and vertical tabs are white space. Of a bracket that the handler skips, only texts and brackets are looked at, as far as
+ * its end is in the same piece. Sixteen bytes are looked at at once, where the processor can.
  */
 #ifndef NVT_JSON_SCAN_H
 #define NVT_JSON_SCAN_H

@@ -1,6 +1,7 @@
 #include "kineto_keys.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../../lib/count_of.h"
@@ -84,15 +85,41 @@ static const struct {
     {"computeMinor", KEY_MINOR},
 };
 
-/* Row of `keys` and 1 by what is quick to see of a text, the next slot where that is taken; 0: none. */
+/*
+ * What is compared of a text at once: two words of eight bytes, which of 4 to 16 bytes have all, the first and the last (they overlap),
+ * and of one to three bytes the first, the middle and the last.
+ */
+struct words {
+    uint64_t first, last;
+};
+
+/* Row of `keys` and 1 by its words, the next slot where that is taken; 0: none. */
 static uint8_t slots[256];
+static struct words words[NVT_COUNT_OF(keys)];
 static size_t sizes[NVT_COUNT_OF(keys)];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_int is_filled; /* quicker to see than `once` */
 
-static uint8_t slot_of(const char *text, size_t size)
+static uint64_t word_at(const char *text, size_t size)
 {
+    uint64_t word = 0;
+    memcpy(&word, text, size);
+    return word;
+}
+
+static struct words words_of(const char *text, size_t size)
+{
+    if (size >= 8)
+        return (struct words){word_at(text, 8), word_at(text + size - 8, 8)};
+    if (size >= 4)
+        return (struct words){word_at(text, 4), word_at(text + size - 4, 4)};
     const unsigned char *at = (const unsigned char *)text;
-    return (uint8_t)(size * 17 + at[0] * 5u + at[size / 2] * 3u + at[size - 1]);
+    return (struct words){(uint64_t)at[0] << 16 | (uint64_t)at[size / 2] << 8 | at[size - 1], 0};
+}
+
+static uint8_t slot_of(struct words of, size_t size)
+{
+    return (uint8_t)(((of.first + of.last * 31 + size) * UINT64_C(0x9e3779b97f4a7c15)) >> 56);
 }
 
 static void fill_slots(void)
@@ -100,19 +127,26 @@ static void fill_slots(void)
     _Static_assert(NVT_COUNT_OF(keys) < sizeof(slots) / 2, "half of the slots are free at least");
     for (size_t i = 0; i < NVT_COUNT_OF(keys); i++) {
         sizes[i] = strlen(keys[i].text);
-        uint8_t slot = slot_of(keys[i].text, sizes[i]);
+        words[i] = words_of(keys[i].text, sizes[i]);
+        uint8_t slot = slot_of(words[i], sizes[i]);
         while (slots[slot])
             slot++;
         slots[slot] = (uint8_t)(i + 1);
     }
+    atomic_store_explicit(&is_filled, 1, memory_order_release);
 }
 
 int nvt_kineto_key(const char *text, size_t size)
 {
-    pthread_once(&once, fill_slots);
-    for (uint8_t slot = size ? slot_of(text, size) : 0; size && slots[slot]; slot++) {
+    if (!atomic_load_explicit(&is_filled, memory_order_acquire))
+        pthread_once(&once, fill_slots);
+    if (!size)
+        return OTHER_KEY;
+    const struct words of = words_of(text, size);
+    for (uint8_t slot = slot_of(of, size); slots[slot]; slot++) {
         const size_t row = slots[slot] - 1u;
-        if (sizes[row] == size && !memcmp(keys[row].text, text, size))
+        if (sizes[row] == size && words[row].first == of.first && words[row].last == of.last &&
+            (size <= 16 || !memcmp(keys[row].text, text, size)))
             return keys[row].key;
     }
     return OTHER_KEY;

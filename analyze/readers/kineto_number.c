@@ -46,8 +46,40 @@ static const char *exponent(const char *at, const char *end, int *scale)
     return at;
 }
 
+/* Numbers as profiles have them, which need no rounding: a few digits, and as many of them behind a point as the power takes. */
+static int parse_short(const char *at, size_t size, int power, int64_t *out)
+{
+    static const int64_t scales[] = {1, 10, 100, 1000};
+    int64_t value = 0;
+    if (!size || size > 17 || power > 3)
+        return -1;
+    const char *const end = at + size;
+    const int minus = *at == '-';
+    at += minus;
+    const char *const first = at;
+    for (; at < end && is_digit(*at); at++)
+        value = value * 10 + (*at - '0');
+    if (at == first)
+        return -1;
+    if (at < end) {
+        if (*at++ != '.' || end - at > power || at == end)
+            return -1;
+        for (; at < end && is_digit(*at); at++, power--)
+            value = value * 10 + (*at - '0');
+        if (at < end)
+            return -1;
+    }
+    if (value > (int64_t)LIMIT / 1000)
+        return -1;
+    value *= scales[power];
+    *out = minus ? -value : value;
+    return 0;
+}
+
 int nvt_parse_scaled(const char *text, size_t size, int power, int64_t *out)
 {
+    if (!parse_short(text, size, power, out))
+        return 0;
     const char *at = text, *end = text + size;
     uint64_t mantissa = 0;
     int scale = power, minus = 0;
