@@ -19,13 +19,14 @@
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
 #include "ctl_dump.h"
+#include "ctl_steps.h"
 #include "ring.h"
 
 #define SESSIONS_MOST 256
 #define PATIENCE_NS   INT64_C(10000000000)
 
 static const char usage_text[] =
-    "usage: nvtally ctl [OPTIONS] ps|status|start|stop|mark TEXT|dump\n\n"
+    "usage: nvtally ctl [OPTIONS] ps|status|start|stop|steps N|mark TEXT|dump\n\n"
     "Lists your running recordings on this machine; starts, stops, marks and copies\n"
     "them.\n\n"
     "  ps      list the recordings: their recorder's process, state, for how long,\n"
@@ -33,6 +34,8 @@ static const char usage_text[] =
     "  status  all that is known of one: a name and a value per line\n"
     "  start   begin to record, in a recording that is dormant (see nvtally record)\n"
     "  stop    stop recording, until the next start\n"
+    "  steps   record the next N iterations, the same ones in every process, and wait\n"
+    "          until they are recorded (iterations: see nvtally record)\n"
     "  mark    put a mark with the text TEXT into every process that is recorded\n"
     "  dump    copy the trace as it is now; the recording goes on\n\n"
     "  -s, --session WHICH  the recording, where there are several: the recorder's\n"
@@ -51,7 +54,7 @@ struct ctl {
     const char *output; /* --output, or NULL */
     int64_t last_ns;    /* --last, or 0 */
     const struct nvt_format *format;
-    const char *verb, *text; /* what is asked for; of a mark, its text */
+    const char *verb, *text; /* what is asked for; of a mark, its text; of steps, how many */
     struct nvt_ctl_session sessions[SESSIONS_MOST];
     size_t count;
 };
@@ -214,7 +217,15 @@ static int mark(struct ctl *ctl)
     return 2;
 }
 
-static const char *const verbs[] = {"ps", "status", "start", "stop", "mark", "dump"};
+static int steps(struct ctl *ctl)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (choose(ctl, &err) || nvt_ctl_steps(ctl->sessions, ctl->count, ctl->text, PATIENCE_NS, &err))
+        return fail(&err);
+    return 0;
+}
+
+static const char *const verbs[] = {"ps", "status", "start", "stop", "steps", "mark", "dump"};
 
 static int fail_verb(const char *verb)
 {
@@ -241,7 +252,7 @@ static int run(struct ctl *ctl)
     if (!i)
         return print_sessions(ctl);
     if (ctl->text)
-        return mark(ctl);
+        return !strcmp(ctl->verb, "mark") ? mark(ctl) : steps(ctl);
     return strcmp(ctl->verb, "dump") != 0 ? command(ctl, ctl->verb) : dump(ctl);
 }
 
@@ -249,15 +260,19 @@ static int run(struct ctl *ctl)
 static int take_words(struct ctl *ctl, int count, char **words, struct nvt_error *err)
 {
     if (!count)
-        return nvt_fail(err, "ctl needs a request: ps, status, start, stop, mark or dump");
+        return nvt_fail(err, "ctl needs a request: ps, status, start, stop, steps, mark or dump");
     ctl->verb = words[0];
-    const int is_mark = !strcmp(ctl->verb, "mark");
-    if (is_mark && (count == 1 || !*words[1]))
-        return nvt_fail(err, "ctl mark needs a text");
-    if (count > 1 + is_mark)
-        return nvt_fail(err, "ctl %s: '%s' is one word too many%s", ctl->verb, words[1 + is_mark],
+    const int is_mark = !strcmp(ctl->verb, "mark"), is_steps = !strcmp(ctl->verb, "steps");
+    const int own = 1 + (is_mark || is_steps);
+    if (own > 1 && (count == 1 || !*words[1]))
+        return nvt_fail(err, is_mark ? "ctl mark needs a text"
+                                     : "ctl steps needs a number: how many iterations to record");
+    if (count > own)
+        return nvt_fail(err, "ctl %s: '%s' is one word too many%s", ctl->verb, words[own],
                         is_mark ? ": a text of several words needs quotes" : "");
-    ctl->text = is_mark ? words[1] : NULL;
+    ctl->text = own > 1 ? words[1] : NULL;
+    if (is_steps && (words[1][strspn(words[1], "0123456789")] || !strtol(words[1], NULL, 10)))
+        return nvt_fail(err, "ctl steps %s: must be a number of iterations", words[1]);
     return 0;
 }
 

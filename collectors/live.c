@@ -79,6 +79,8 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
         return 0;
     }
     recorder->next_flush = 0;
+    if (!opens)
+        nvt_live_steps_close(&live->steps, recorder->control);
     if (opens)
         snprintf(text, size, "recording to %s", live->trace);
     else
@@ -96,6 +98,43 @@ static int stop(struct nvt_live *live, const char *words, char *text, size_t siz
 {
     (void)words;
     return turn(live, 0, text, size);
+}
+
+static int steps(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    char told[NVT_CTL_ANSWER_MOST];
+    int64_t settle_ns;
+    struct nvt_control *control = live->recorder->control;
+    if (!control->is_dormant)
+        return turn(live, 1, text, size);
+    if (is_open(live)) {
+        snprintf(text, size,
+                 nvt_live_steps_are_due(&live->steps)
+                     ? "it is recording iterations already: nvtally ctl stop ends that"
+                     : "it is recording: nvtally ctl stop ends that");
+        return -1;
+    }
+    if (nvt_live_steps_ask(&live->steps, control, words, &settle_ns, text, size) ||
+        turn(live, 1, told, sizeof(told)))
+        return -1;
+    snprintf(text, size, "trace\t%s\nrange\t%s\nsettle\t%" PRId64 "\n", live->trace,
+             control->capture, settle_ns);
+    return 0;
+}
+
+static int fix(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    if (nvt_live_steps_fix(&live->steps, live->recorder->control, strtoull(words, NULL, 10)))
+        return 0;
+    snprintf(text, size, "the iteration %.20s may have begun", words);
+    return -1;
+}
+
+static int stepped(struct nvt_live *live, const char *words, char *text, size_t size)
+{
+    (void)words;
+    nvt_live_steps_put(&live->steps, live->recorder->control, text, size);
+    return 0;
 }
 
 static int mark(struct nvt_live *live, const char *words, char *text, size_t size)
@@ -151,8 +190,8 @@ static const struct request {
     const char *name;
     /* `words`: what stands behind the name. */
     int (*answer)(struct nvt_live *live, const char *words, char *text, size_t size);
-} requests[] = {
-    {"status", put_status}, {"start", start}, {"stop", stop}, {"mark", mark}, {"flush", flush}};
+} requests[] = {{"status", put_status}, {"start", start}, {"stop", stop}, {"steps", steps},
+                {"stepped", stepped},   {"fix", fix},     {"mark", mark}, {"flush", flush}};
 
 static int answer(void *context, const char *request, char *text, size_t size)
 {
@@ -196,7 +235,10 @@ void nvt_live_end(struct nvt_live *live)
 
 void nvt_live_serve(struct nvt_live *live)
 {
+    char text[NVT_CTL_ANSWER_MOST];
     const int64_t quiet = nvt_monotonic_ns() - live->window->turned;
+    if (nvt_live_steps_look(&live->steps, live->recorder->control))
+        turn(live, 0, text, sizeof(text));
     nvt_ctl_serve(&live->server, answer, live);
     live->recorder->rests =
         live->recorder->control->is_dormant && !is_open(live) && quiet > SETTLED_NS;

@@ -4,6 +4,10 @@
  *   status       lines of a name, a tab and a value: state (recording, dormant), for (ns in that state), began (ns ago), recorded
  *                (ns in all), parts, processes (that are in the trace), bytes, trace (its path), command
  *   start, stop  of --dormant: begin to record, end it
+ *   steps N      of --dormant --iteration: record so many iterations (live_steps.h); lines as above: trace, range, settle (ns until
+ *                their numbers are to be fixed)
+ *   fix FROM     the number of the first of them
+ *   stepped      what has become of that, in such lines
  *   mark TEXT    put a mark into each process that is recorded (live_mark.h)
  *   flush [NS]   have all in the trace that there is by now; lines as above: trace, bytes (that it has then), inode (of the file,
  *                which is another one when its older part was cut off), since (ticks NS ago; 0: the trace began later)
@@ -13,6 +17,7 @@
 
 #include "ctl_socket.h"
 #include "live_mark.h"
+#include "live_steps.h"
 #include "record_window.h"
 #include "recorder.h"
 
@@ -21,6 +26,7 @@ struct nvt_live {
     struct nvt_record_window *window;
     struct nvt_ctl_server server;
     struct nvt_live_marks marks;
+    struct nvt_live_steps steps;
     int64_t began; /* CLOCK_MONOTONIC */
     char trace[PATH_MAX];
     char command[1024];

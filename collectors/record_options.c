@@ -56,6 +56,9 @@ static const char usage_text[] =
     "  -d, --duration SECONDS\n"
     "                         stop recording after this time; COMMAND continues\n"
     "      --dormant          record nothing before 'nvtally ctl start' asks for it\n"
+    "      --iteration RANGE  with --dormant: the range of an iteration, of which\n"
+    "                         'nvtally ctl steps N' records N; RANGE, RANGE@DOMAIN\n"
+    "                         (default: iteration, with --pytorch)\n"
     "      --kill SIGNAL      signal to COMMAND at the end of --duration: sigterm,\n"
     "                         sigkill or a number (default: none)\n"
     "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
@@ -84,6 +87,7 @@ enum {
     CPU_RATE,
     CAPTURE,
     DORMANT,
+    ITERATION,
     KILL,
     MAX_AGE,
     MAX_SIZE,
@@ -109,6 +113,7 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"delay", required_argument, NULL, 'y'},
                                     {"duration", required_argument, NULL, 'd'},
                                     {"dormant", no_argument, NULL, DORMANT},
+                                    {"iteration", required_argument, NULL, ITERATION},
                                     {"kill", required_argument, NULL, KILL},
                                     {"max-age", required_argument, NULL, MAX_AGE},
                                     {"max-size", required_argument, NULL, MAX_SIZE},
@@ -349,12 +354,28 @@ static int check_capture(struct nvt_record_options *options, struct nvt_error *e
     return 0;
 }
 
+/* What --pytorch adds has iterations. */
+static int check_iteration(struct nvt_record_options *options, struct nvt_error *err)
+{
+    const struct nvt_control *page = NULL;
+    const char *range = options->iteration;
+    if (!range && options->pytorch && options->trace & NVT_TRACE_NVTX)
+        options->iteration = "iteration@PyTorch";
+    if (!range)
+        return 0;
+    if (!*range || strlen(range) + 2 >= sizeof(page->capture))
+        return nvt_fail(err, "--iteration %.40s: must be the name of a range", range);
+    return options->trace & NVT_TRACE_NVTX ? 0 : nvt_fail(err, "--iteration needs --trace nvtx");
+}
+
 /* --dormant says when to record, as others do, and not by which samples: those have timers that go off in any case. */
 static int check_dormant(struct nvt_record_request *request, struct nvt_error *err)
 {
     struct nvt_record_options *options = &request->options;
     if (!options->is_dormant)
-        return 0;
+        return options->iteration
+                   ? nvt_fail(err, "--iteration needs --dormant: it is for nvtally ctl steps")
+                   : 0;
     if (options->delay_ns || options->duration_ns || options->capture)
         return nvt_fail(err, "--dormant and %s exclude each other: nvtally ctl says when to record",
                         options->capture    ? "--capture"
@@ -362,6 +383,8 @@ static int check_dormant(struct nvt_record_request *request, struct nvt_error *e
                                             : "--duration");
     if (options->trace & NVT_TRACE_CPU)
         note(request, "--dormant: CPU samples are not recorded\n");
+    if (check_iteration(options, err))
+        return -1;
     options->trace &= ~(uint64_t)NVT_TRACE_CPU;
     request->asked &= ~(uint64_t)NVT_TRACE_CPU;
     return options->trace ? 0 : nvt_fail(err, "--dormant leaves nothing to record of --trace cpu");
@@ -441,6 +464,9 @@ static int take(int option, const char *text, struct nvt_record_request *request
         return 0;
     case DORMANT:
         options->is_dormant = 1;
+        return 0;
+    case ITERATION:
+        options->iteration = text;
         return 0;
     case CAPTURE_RANGE:
     case 'c':

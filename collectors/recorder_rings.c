@@ -137,6 +137,9 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
         nvt_record_window_prepare_dormant(recorder->control);
     if (options->capture && set_capture(recorder->control, options->capture, err))
         return -1;
+    if (options->iteration) /* of any domain, where none is named */
+        snprintf(recorder->control->capture, sizeof(recorder->control->capture), "%s%s",
+                 options->iteration, strchr(options->iteration, '@') ? "" : "@*");
     nvt_output_tell(recorder->output, &recorder->control->writing, &recorder->control->heartbeat);
     recorder->control->magic = NVT_CONTROL_MAGIC;
     return 0;

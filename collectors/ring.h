@@ -38,7 +38,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 20u
+#define NVT_SHARED_VERSION 21u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -85,6 +85,12 @@ struct nvt_control {
     uint32_t has_window;     /* it opens, or closes, while programs run, by the clock */
     uint32_t is_dormant;     /* it does so whenever somebody asks: BEFORE and OPEN in turn */
     _Atomic uint32_t window; /* enum nvt_window_state; a futex where is_dormant is set */
+    /* Of a dormant session whose iterations are known, `capture`: the window is of some of them alone, numbers from 0, UINT64_MAX:
+     * not known yet. Processes write the others: the most that one has had, how many have had some, and how many all that are wanted. */
+    _Atomic uint32_t stepping;
+    _Atomic uint64_t steps_from, steps_last;
+    _Atomic uint64_t steps_seen;
+    _Atomic uint32_t steppers, steps_done;
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
     _Atomic uint32_t
         owing; /* processes that use a device and have not handed over all of the window's records */

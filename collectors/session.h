@@ -23,8 +23,10 @@ struct nvt_record_options {
     uint64_t ring_bytes; /* a thread; rounded to a power of two */
     const char *capture; /* record only while this range is open: RANGE, RANGE@DOMAIN, RANGE@*; or
                             between cudaProfilerStart and …Stop: cudaProfilerApi; or NULL */
-    int pytorch;         /* PyTorch has ranges of its modules, its backward passes and its steps */
-    int wait_for_all;    /* go on until the last descendant has ended, not only the command */
+    const char
+        *iteration;   /* of is_dormant: which ranges are iterations, as of `capture`; or NULL */
+    int pytorch;      /* PyTorch has ranges of its modules, its backward passes and its steps */
+    int wait_for_all; /* go on until the last descendant has ended, not only the command */
     int64_t os_threshold_ns; /* shorter OS calls are left out */
     int64_t cpu_period_ns;   /* CPU time of a thread between two of its samples */
     int level;               /* of zstd; 0 stores uncompressed */

@@ -3,6 +3,7 @@
  * nothing.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -113,7 +114,7 @@ static void records_devices_in_parts(void **state)
     expect_said(&result, " device records");
     struct nvt_trace *trace = recorded_trace();
     const struct nvt_ops *ops = &trace->ops;
-    assert_in_range(ops->count, 20, 600);
+    assert_true(ops->count >= 20);
     /* CUPTI comes up, and lets go, while ranges are recorded already, or no more. */
     const uint32_t ticks = recorded_count(trace, "tick");
     assert_in_range(ops->count, ticks / 3, ticks * 2);
@@ -397,6 +398,147 @@ static void dumps_the_last_part(void **state)
     nvt_trace_free(hour);
 }
 
+/* --- iterations ------------------------------------------------------------------------------------ */
+
+/* `record --dormant --iteration step` of a script, as above. */
+static struct cli_result record_steps(const char *output, const char *script)
+{
+    const char *argv[] = {
+        "nvtally", "record", "-f", "-o", output, "--dormant",          "--iteration",        "step",
+        "--trace", "nvtx",   "sh", "-c", script, cli_built("nvtally"), cli_client("flight"), NULL};
+    return cli_run(argv);
+}
+
+/* Every process has `wanted` steps, and they are the same ones, one after the other. Returns the number of the first. */
+static uint64_t expect_steps(const struct nvt_trace *trace, uint32_t processes, uint32_t wanted)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint64_t first = UINT64_MAX, last = 0;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (strcmp(nvt_name(trace, ranges->name[i]), "step") != 0)
+            continue;
+        const uint64_t number = strtoull(nvt_name(trace, ranges->payload[i]), NULL, 10);
+        first = number < first ? number : first;
+        last = number > last ? number : last;
+        assert_true(ranges->end[i] > ranges->start[i]);
+    }
+    assert_int_equal(recorded_count(trace, "step"), processes * wanted);
+    assert_int_equal(last - first + 1, wanted);
+    assert_int_equal(recorded_count(trace, "kernel"), processes * wanted * 50);
+    return first;
+}
+
+/* Whatever pace they have: the same numbers of all. What lies between two of them is recorded, as marks show. */
+static void steps_are_the_same_in_all(void **state)
+{
+    (void)state;
+    struct cli_result result = record_steps(
+        recorded_path(), "\"$1\" 2500 & \"$1\" 2500 & \"$1\" 2500 & sleep 0.5; \"$0\" ctl steps 5; "
+                         "\"$0\" ctl status; wait");
+    const char *said = strstr(result.out, "iterations ");
+    assert_true(said && strstr(said, " (from 0) of 3 processes: /") && strstr(said, "dormant\n"));
+    const uint64_t first = strtoull(said + strlen("iterations "), NULL, 10);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(expect_steps(trace, 3, 5), first);
+    assert_true(recorded_count(trace, "epoch") == 0);
+    nvt_trace_free(trace);
+}
+
+/* What was broken off, by its client's end or by another's request, leaves nothing behind. */
+static void steps_are_broken_off(void **state)
+{
+    (void)state;
+    struct cli_result result = record_steps(
+        recorded_path(),
+        "\"$1\" 6000 & sleep 0.3; \"$0\" ctl steps 1000000 & client=$!; sleep 0.4; "
+        "\"$0\" ctl start; \"$0\" ctl steps 2; kill -INT $client; wait $client; "
+        "\"$0\" ctl steps 1000000 & client=$!; sleep 0.4; \"$0\" ctl stop; wait $client; "
+        "echo ended with $?; \"$0\" ctl steps 3; wait");
+    if (!strstr(result.err, "recorder ") ||
+        !strstr(result.err, "recording iterations already: nvtally ctl stop ends that") ||
+        !strstr(result.err, "broken off: recording has stopped") ||
+        !strstr(result.err, "stopped when 0 of 1 processes had recorded their iterations") ||
+        !strstr(result.out, "ended with 2\n") || !strstr(result.out, "(from 0) of 1 process: "))
+        fail_msg("%s\n%s", result.out, result.err);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    /* Those of the last request are whole. */
+    const char *argv[] = {"nvtally",
+                          "sql",
+                          recorded_path(),
+                          "SELECT count(*) FROM ranges WHERE name = 'step' AND duration IS NULL",
+                          "-f",
+                          "csv",
+                          NULL};
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
+/* A client that is killed, and a process that ends before its turn, keep nobody waiting. */
+static void steps_outlive_their_client(void **state)
+{
+    (void)state;
+    struct cli_result result = record_steps(
+        recorded_path(),
+        "\"$1\" 900 & \"$1\" 4500 & sleep 0.3; \"$0\" ctl steps 1200 & client=$!; sleep 0.2; "
+        "kill -9 $client; sleep 3.3; \"$0\" ctl status | grep state; wait");
+    assert_non_null(strstr(result.out, "state\tdormant\n"));
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_in_range(recorded_count(trace, "step"), 1200, 2400);
+    nvt_trace_free(trace);
+}
+
+/* Several recorders, as of ranks that mpirun starts, agree on the numbers. */
+static void recorders_agree_on_steps(void **state)
+{
+    (void)state;
+    char second[PATH_MAX];
+    snprintf(second, sizeof(second), "%s", recorded_in("second.nvt"));
+    const char *script =
+        "\"$0\" record -f -o \"$2\" --dormant --iteration step --trace nvtx \"$1\" 2500 & "
+        "\"$0\" record -f -o \"$3\" --dormant --iteration step --trace nvtx \"$1\" 2500 & "
+        "sleep 0.8; unset NVTALLY_SESSION; \"$0\" ctl -s all steps 4; wait";
+    const char *argv[] = {
+        "sh",   "-c", script, cli_built("nvtally"), cli_client("flight"), recorded_path(),
+        second, NULL};
+    struct cli_result result = cli_run(argv);
+    assert_non_null(strstr(result.out, "second.nvt"));
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    const uint64_t first = expect_steps(trace, 1, 4);
+    nvt_trace_free(trace);
+    trace = recorded_trace_at(second);
+    assert_int_equal(expect_steps(trace, 1, 4), first);
+    nvt_trace_free(trace);
+}
+
+/* Of a recording that does not know its iterations, or records all the time. */
+static void steps_need_iterations(void **state)
+{
+    (void)state;
+    struct cli_result result = record("nvtx", "flight", "\"$1\" 300 & \"$0\" ctl steps 5; wait");
+    assert_non_null(strstr(result.err, "it is unknown which ranges are iterations"));
+    cli_result_free(&result);
+    const char *argv[] = {"nvtally",
+                          "record",
+                          "-f",
+                          "-o",
+                          recorded_path(),
+                          "sh",
+                          "-c",
+                          "\"$0\" ctl steps 5; \"$0\" ctl status",
+                          cli_built("nvtally"),
+                          NULL};
+    result = cli_run(argv);
+    assert_non_null(strstr(result.err, "start and stop need record --dormant"));
+    cli_result_free(&result);
+}
+
 /* --- the command ----------------------------------------------------------------------------------- */
 
 static void expect_refused(const char *needle, const char *const words[])
@@ -426,6 +568,12 @@ static void wrong_requests(void **state)
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = 0;
     EXPECT_REFUSED("the text is too long: at most 4088 bytes", "mark", text);
+    EXPECT_REFUSED("ctl steps needs a number", "steps");
+    EXPECT_REFUSED("ctl steps 0: must be a number", "steps", "0");
+    EXPECT_REFUSED("ctl steps -1: must be a number", "steps", "--", "-1");
+    EXPECT_REFUSED("ctl steps five: must be a number", "steps", "five");
+    EXPECT_REFUSED("'6' is one word too many", "steps", "5", "6");
+    EXPECT_REFUSED("no recording is going on", "steps", "5");
     EXPECT_REFUSED("--session x: must be", "-s", "x", "start");
     EXPECT_REFUSED("no recording has the recorder 1;", "-s", "1", "stop");
     EXPECT_REFUSED("--output is an option of ctl dump", "-o", "x.nvt", "stop");
@@ -508,8 +656,11 @@ static void says_what_was_recorded(void **state)
 static void wrong_options(void **state)
 {
     (void)state;
-    static const char *const wrong[][2] = {
-        {"--delay", "1"}, {"--duration", "1"}, {"--capture", "X"}, {"--trace", "cpu"}};
+    static const char *const wrong[][2] = {{"--delay", "1"},
+                                           {"--duration", "1"},
+                                           {"--capture", "X"},
+                                           {"--trace", "cpu"},
+                                           {"--iteration", ""}};
     for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *argv[] = {"nvtally",       "record",    "-o",
                               recorded_path(), "--dormant", wrong[i][0],
@@ -542,6 +693,11 @@ int main(void)
         cmocka_unit_test(marks_every_process),
         cmocka_unit_test(dumps_what_there_is),
         cmocka_unit_test(dumps_the_last_part),
+        cmocka_unit_test(steps_are_the_same_in_all),
+        cmocka_unit_test(steps_are_broken_off),
+        cmocka_unit_test(steps_outlive_their_client),
+        cmocka_unit_test(recorders_agree_on_steps),
+        cmocka_unit_test(steps_need_iterations),
         cmocka_unit_test(lists_what_goes_on),
         cmocka_unit_test(wrong_requests),
         cmocka_unit_test(wrong_options),

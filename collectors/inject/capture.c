@@ -9,6 +9,7 @@
 #include "device.h"
 #include "registry.h"
 #include "session.h"
+#include "steps.h"
 
 #define PROFILER "cudaProfilerApi"
 
@@ -21,8 +22,9 @@ static _Atomic uint64_t seen;    /* ranges of that name in the process `owner` *
 
 enum nvt_capture_mode nvt_capture_mode(void)
 {
-    const char *capture = nvt_session.control->capture;
-    if (!*capture)
+    const struct nvt_control *control = nvt_session.control;
+    const char *capture = control->capture;
+    if (!*capture || (control->is_dormant && !atomic_load(&control->stepping)))
         return NVT_CAPTURE_ALL;
     return strcmp(capture, PROFILER) ? NVT_CAPTURE_RANGE : NVT_CAPTURE_PROFILER;
 }
@@ -37,12 +39,14 @@ int nvt_capture_in_window(void)
 int nvt_capture_is_open(void)
 {
     return nvt_capture_in_window() &&
-           (nvt_capture_mode() == NVT_CAPTURE_ALL || atomic_load(&open_captures) > 0);
+           (nvt_capture_mode() == NVT_CAPTURE_ALL ||
+            (atomic_load(&open_captures) > 0 && (!nvt_steps_watch || nvt_steps_have_begun())));
 }
 
 int nvt_capture_asks(void)
 {
-    return nvt_capture_mode() == NVT_CAPTURE_RANGE || nvt_session.control->has_window;
+    return nvt_capture_mode() == NVT_CAPTURE_RANGE || nvt_session.control->has_window ||
+           nvt_steps_watch;
 }
 
 /* The row's time is when it is sent: what happens behind it is in the capture. */
@@ -51,13 +55,18 @@ static void send(uint64_t begins)
     nvt_device_send_row(NVT_DEVICE_CAPTURE, &begins, NVT_CAPTURE_FIELDS, 0, NULL);
 }
 
+void nvt_capture_forget(void)
+{
+    atomic_store(&open_captures, 0);
+    for (int i = 0; i < NVT_CAPTURE_STARTS; i++)
+        atomic_store(&started[i], 0);
+}
+
 void nvt_capture_own(void)
 {
     int pid = (int)syscall(SYS_getpid), before = atomic_exchange(&owner, pid);
     if (before && before != pid) {
-        atomic_store(&open_captures, 0);
-        for (int i = 0; i < NVT_CAPTURE_STARTS; i++)
-            atomic_store(&started[i], 0);
+        nvt_capture_forget();
         atomic_store(&seen, 0);
     }
 }
@@ -82,6 +91,8 @@ void nvt_capture_end(void)
         return;
     send(0);
     nvt_cupti_capture();
+    if (nvt_steps_watch)
+        nvt_steps_done();
 }
 
 /* --- ranges --- */
@@ -113,7 +124,7 @@ static int has_name(const nvtxEventAttributes_t *attributes, const char *wanted,
 }
 
 /* RANGE: of the default domain; RANGE@DOMAIN or DOMAIN@RANGE; RANGE@*: of any. */
-static int matches(const struct nvt_event *event)
+int nvt_capture_matches(const struct nvt_event *event)
 {
     const char *capture = nvt_session.control->capture, *at = strrchr(capture, '@');
     const char *domain = event->domain ? event->domain->name : "";
@@ -131,12 +142,22 @@ static uint32_t domain_of(const struct nvt_event *event)
     return event->domain ? event->domain->number : 0;
 }
 
+uint64_t nvt_capture_count(void)
+{
+    nvt_capture_own();
+    return atomic_fetch_add(&seen, 1);
+}
+
+int nvt_capture_is_counted(void)
+{
+    return atomic_load(&seen) && atomic_load(&owner) == (int)syscall(SYS_getpid);
+}
+
 /* Count a range of that name; whether it is one of those that are wanted. */
 static int is_in_turn(void)
 {
     const struct nvt_control *control = nvt_session.control;
-    nvt_capture_own();
-    uint64_t number = atomic_fetch_add(&seen, 1);
+    const uint64_t number = nvt_capture_count();
     return number >= control->capture_from && number <= control->capture_to;
 }
 
@@ -166,13 +187,32 @@ static int has_place(const struct nvt_thread *thread, uint32_t domain)
     return thread->captures < NVT_CAPTURE_PUSHES;
 }
 
+/* Remember the range, which is beginning, as one whose end counts. Whether there is room for that. */
+static int remember(const struct nvt_thread *thread, const struct nvt_event *event)
+{
+    return event->kind == NVT_EVENT_START ? change_start(0, event->range)
+                                          : has_place(thread, domain_of(event));
+}
+
+/* From the beginning of the first iteration to the end of the last, which alone is remembered. */
+static int opens_steps(const struct nvt_thread *thread, const struct nvt_event *event)
+{
+    const int noted = nvt_steps_noted();
+    if (noted & NVT_STEPS_FIRST) {
+        nvt_capture_forget(); /* of what was broken off */
+        nvt_capture_begin();
+    }
+    return noted & NVT_STEPS_LAST && remember(thread, event);
+}
+
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
 {
-    if (nvt_capture_mode() != NVT_CAPTURE_RANGE || nvt_thread_busy(thread) || !matches(event) ||
-        !is_in_turn() || !nvt_capture_in_window())
+    if (nvt_capture_mode() != NVT_CAPTURE_RANGE || nvt_thread_busy(thread))
         return 0;
-    if (event->kind == NVT_EVENT_START ? !change_start(0, event->range)
-                                       : !has_place(thread, domain_of(event)))
+    if (nvt_steps_watch)
+        return opens_steps(thread, event);
+    if (!nvt_capture_matches(event) || !is_in_turn() || !nvt_capture_in_window() ||
+        !remember(thread, event))
         return 0;
     nvt_capture_begin();
     return 1;

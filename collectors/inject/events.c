@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "counts.h"
 #include "dormant.h"
+#include "steps.h"
 #include "tasks.h"
 
 static int is_seen(const struct nvt_thread *thread, uint32_t number)
@@ -174,6 +175,7 @@ int nvt_dormant_forget(void)
     nvt_thread_enter(thread);
     memset(thread->nests, 0, sizeof(thread->nests));
     thread->skips = 0;
+    thread->captures = 0;
     thread->open_limit = NULL;
     nvt_tasks_close(thread);
     nvt_thread_leave(thread);
@@ -182,6 +184,8 @@ int nvt_dormant_forget(void)
 
 int nvt_event_push(const struct nvt_event *event)
 {
+    if (NVT_UNLIKELY(nvt_steps_watch))
+        nvt_steps_note(event);
     if (NVT_UNLIKELY(nvt_dormant_watches) && nvt_dormant_skips_push(event->domain))
         return NVT_NO_TRACKING;
     struct nvt_thread *thread = nvt_thread_get();
@@ -278,6 +282,8 @@ static void record_or_drop(const struct nvt_event *event)
 
 uint64_t nvt_event_start(struct nvt_event *event)
 {
+    if (NVT_UNLIKELY(nvt_steps_watch))
+        nvt_steps_note(event);
     if (NVT_UNLIKELY(nvt_dormant_watches) && nvt_dormant_skips_event())
         return NVT_QUIET_RANGE;
     struct nvt_thread *thread = nvt_thread_get();

@@ -20,6 +20,7 @@
 #include "calibrate.h"
 #include "counts.h"
 #include "dormant.h"
+#include "steps.h"
 #include "room.h"
 
 struct nvt_inject_session nvt_session;
@@ -90,6 +91,7 @@ static int join(void)
     nvt_session.image = nvt_ticks(control->clock);
     nvt_session.control = control;
     nvt_dormant_watches = control->is_dormant != 0;
+    nvt_steps_watch = nvt_dormant_watches && *control->capture;
     nvt_room_look();
     nvt_counts_are_asked = (control->trace & NVT_TRACE_COUNTERS) != 0;
     if (control->trace & NVT_TRACE_NVTX)

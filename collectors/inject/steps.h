@@ -1,0 +1,25 @@
+/*
+ * `nvtally ctl steps N`: only some iterations of a dormant session are recorded. Each process counts its iterations, the ranges that
+ * record --iteration names, whether anything is recorded or not; the recorder writes on the control page which numbers are wanted. As
+ * all processes count alike, they record the same iterations, whenever they come to them. What lies between two of these is recorded, too.
+ */
+#ifndef NVT_INJECT_STEPS_H
+#define NVT_INJECT_STEPS_H
+
+#include "events.h"
+
+extern int nvt_steps_watch; /* the session knows what its iterations are */
+
+/* Called for each push and start of such a session, before anything else: count it if it begins an iteration. */
+void nvt_steps_note(const struct nvt_event *event);
+
+/* What the event is that the thread has noted last: the beginning of the first iteration that is wanted, of the last, of both. After the
+ * first, they have begun. */
+enum { NVT_STEPS_FIRST = 1, NVT_STEPS_LAST = 2 };
+int nvt_steps_noted(void);
+int nvt_steps_have_begun(void);
+
+/* This process has recorded the last of them. */
+void nvt_steps_done(void);
+
+#endif
