@@ -84,8 +84,7 @@ int nvt_story_findings(const struct nvt_input *input, const struct nvt_overview 
 static int put_iteration(const struct nvt_overview *overview, struct nvt_buffer *text)
 {
     char of[NVT_OVERVIEW_TEXT];
-    return nvt_buffer_printf(text, "%s\t%s\t%s\n",
-                             overview->has_iterations ? "Iteration" : "Recording",
+    return nvt_buffer_printf(text, "%s\t%s\t%s\n", nvt_overview_unit_name(overview),
                              NVT_TIME(overview->unit_ns), nvt_overview_unit_text(overview, of));
 }
 

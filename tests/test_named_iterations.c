@@ -173,6 +173,57 @@ static void inference_has_an_iteration_each_forward(void **state)
     }
 }
 
+/* A pass of a model, from `start` on. */
+static void pass(struct nvt_trace *trace, uint32_t thread, const char *model, int64_t start,
+                 int64_t ns)
+{
+    small_range(trace, thread, "PyTorch", "forward", start, start + ns, NVT_PUSH_POP);
+    small_range(trace, thread, "PyTorch", model, start + 1, start + ns - 1, NVT_PUSH_POP);
+}
+
+/* Of models that are called in turn, the passes of one are iterations: of the one with most time, but for those called once. */
+static void several_models_have_one_loop(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    const uint32_t thread = small_thread(trace, 1, 1);
+    uint32_t count;
+    pass(trace, thread, "Tokens", 0, 90000);
+    for (int64_t k = 1; k <= 4; k++) {
+        pass(trace, thread, "Encoder", 100000 * k, 100);
+        pass(trace, thread, "Decoder", 100000 * k + 500, 2000);
+    }
+    small_trace_finish(trace);
+    uint32_t *rows = nvt_iterations(trace, &count);
+    assert_non_null(rows);
+    assert_int_equal(count, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(trace->ranges.start[rows[i]], 100000 * (i + 1) + 500);
+        assert_true(nvt_is_called_iteration(trace, rows[i]));
+    }
+    /* A pass of another model has the name, and is none. */
+    assert_string_equal(nvt_name(trace, trace->ranges.name[0]), "forward");
+    assert_false(nvt_is_called_iteration(trace, 0));
+    free(rows);
+    nvt_trace_free(trace);
+}
+
+/* A server has a thread for each request. */
+static void passes_may_have_threads_of_their_own(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    uint32_t count;
+    for (int64_t k = 0; k < 5; k++)
+        pass(trace, small_thread(trace, 1, 1 + k), "Model", 1000 * k, 100);
+    small_trace_finish(trace);
+    uint32_t *rows = nvt_iterations(trace, &count);
+    assert_non_null(rows);
+    assert_int_equal(count, 5);
+    free(rows);
+    nvt_trace_free(trace);
+}
+
 static void numbered_steps_are_a_loop(void **state)
 {
     (void)state;
@@ -309,6 +360,8 @@ int main(void)
         cmocka_unit_test(names_of_loops),
         cmocka_unit_test(loops_have_names_of_their_own),
         cmocka_unit_test(inference_has_an_iteration_each_forward),
+        cmocka_unit_test(several_models_have_one_loop),
+        cmocka_unit_test(passes_may_have_threads_of_their_own),
         cmocka_unit_test(numbered_steps_are_a_loop),
         cmocka_unit_test(the_user_goes_before_all),
         cmocka_unit_test(a_moment_is_in_its_threads),

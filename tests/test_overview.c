@@ -94,6 +94,8 @@ static void iterations_are_medians(void **state)
     expect_near(row_named(&overview, "forward")->calls, 1);
     /* Of what is not in most of them, the mean, without the first one. */
     assert_true(isnan(overview.mean_ns));
+    assert_true(isnan(overview.pace_ns));
+    assert_string_equal(nvt_overview_unit_name(&overview), "Iteration");
     expect_near(row_named(&overview, "save")->cpu_ns, 1.25e5);
     assert_int_equal(row_named(&overview, "save")->level, 1);
     nvt_overview_free(&overview);
@@ -128,6 +130,28 @@ static void shares_are_of_one_whole(void **state)
     expect_near(row_named(&overview, "save")->cpu_ns, 5e5);
     assert_string_equal(nvt_overview_unit_text(&overview, text),
                         "median of 20, mean 1.50 ms; half 1.00 ms to 1.00 ms");
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+/* Of a program that infers, a unit is a forward pass: how often there is one is said, as the time between is in no pass. */
+static void inference_has_a_pace(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    maker.domain = nvt_trace_domain(maker.trace, maker.process, "PyTorch");
+    for (int i = 0; i < 6; i++) {
+        maker.now += 1000000;
+        make_range(&maker, "forward", maker.now - 1000000);
+        maker.now += 9000000;
+    }
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_overview overview = look(&trace, 1);
+    char text[NVT_OVERVIEW_TEXT];
+    expect_near(overview.unit_ns, 1e6);
+    expect_near(overview.pace_ns, 1e7);
+    assert_string_equal(nvt_overview_unit_name(&overview), "Forward pass");
+    assert_string_equal(nvt_overview_unit_text(&overview, text), "median of 6, one every 10.0 ms");
     nvt_overview_free(&overview);
     nvt_trace_free(trace);
 }
@@ -445,6 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(iterations_are_medians),
         cmocka_unit_test(shares_are_of_one_whole),
+        cmocka_unit_test(inference_has_a_pace),
         cmocka_unit_test(ranges_that_are_all_of_another_stand_for_it),
         cmocka_unit_test(layers_are_one_row),
         cmocka_unit_test(backward_is_not_empty),

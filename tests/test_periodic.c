@@ -278,6 +278,40 @@ static void what_is_not_periodic(void **state)
     }
 }
 
+/* A program that infers with two models in turn, of 1 and of 10 ms, both of them of one class; every tenth time it writes for
+ * `write_ns`. What the rule finds, which may be nothing. */
+static struct nvt_findings look_at_inference(int64_t write_ns)
+{
+    struct maker maker = make_begin();
+    maker.domain = nvt_trace_domain(maker.trace, maker.process, "PyTorch");
+    noise = 1;
+    for (int i = 0; i < 120; i++) {
+        const int64_t start = maker.now;
+        maker.now += vary(i % 2 ? 10000 * US : 1000 * US);
+        make_range(&maker, "Sequential", start + US);
+        maker.now += US;
+        make_range(&maker, "forward", start);
+        maker.now += i % 10 == 9 ? write_ns : US;
+    }
+    struct nvt_input_trace trace = {.trace = make_end(&maker)};
+    struct nvt_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_rule_apply(&nvt_rule_periodic, &facts, &findings, NULL), 0);
+    nvt_trace_free(trace.trace);
+    return findings;
+}
+
+static void models_that_take_turns_are_not_periodic(void **state)
+{
+    (void)state;
+    struct nvt_findings healthy = look_at_inference(US), writing = look_at_inference(60000 * US);
+    assert_int_equal(healthy.count, 0);
+    assert_int_equal(writing.count, 1);
+    assert_non_null(strstr(writing.items[0].what, "every 10 iterations"));
+    free(writing.items);
+}
+
 /* Of 500 loops with random pauses in one of ten iterations, 1 in 100 may be taken for periodic. */
 static unsigned seed;
 static struct extra seeded(int i)
@@ -385,6 +419,7 @@ int main(void)
         cmocka_unit_test(periodic_work_costs_what_it_takes),
         cmocka_unit_test(a_range_at_one_distance_needs_no_even_loop),
         cmocka_unit_test(what_is_not_periodic),
+        cmocka_unit_test(models_that_take_turns_are_not_periodic),
         cmocka_unit_test(chance_is_not_periodic),
         cmocka_unit_test(time_between_steps),
         cmocka_unit_test(waits_for_batches_are_no_time_between_steps),

@@ -61,7 +61,7 @@ static void expect_parts(const struct nvt_run_time *time, const int64_t expected
     int64_t all = 0;
     for (int part = 0; part < NVT_RUN_PARTS; part++) {
         if (time->ns[part] != expected[part] * MS)
-            fail_msg("%s: %lld ns, not %lld ms", nvt_run_part_name((enum nvt_run_part)part),
+            fail_msg("%s: %lld ns, not %lld ms", nvt_run_part_name(time, (enum nvt_run_part)part),
                      (long long)time->ns[part], (long long)expected[part]);
         all += time->ns[part];
     }
@@ -129,6 +129,35 @@ static void processes_without_iterations(void **state)
     }
 }
 
+/* Passes of a program that infers are no training; where each has a thread of its own, no thread runs the loop. */
+static void inference_is_no_training(void **state)
+{
+    (void)state;
+    for (int has_threads = 0; has_threads < 2; has_threads++) {
+        struct nvt_trace *trace = small_trace();
+        struct nvt_run_times times = {0};
+        for (int64_t k = 0; k < 4; k++) {
+            const uint32_t thread = small_thread(trace, 7, has_threads ? 7 + k : 7);
+            small_range(trace, thread, "PyTorch", "forward", (100 + 100 * k) * MS,
+                        (130 + 100 * k) * MS, NVT_PUSH_POP);
+            trace->threads.ended_ns[thread] = 500 * MS;
+        }
+        small_trace_finish(trace);
+        assert_int_equal(nvt_run_times_make(&times, trace), 0);
+        assert_int_equal(times.count, !has_threads);
+        static const int64_t parts[NVT_RUN_PARTS] = {[NVT_RUN_START] = 100,
+                                                     [NVT_RUN_TRAINING] = 4 * 30,
+                                                     [NVT_RUN_END] = 70,
+                                                     [NVT_RUN_REST] = 3 * 70};
+        if (!has_threads) {
+            expect_parts(&times.items[0], parts);
+            assert_string_equal(nvt_run_part_name(&times.items[0], NVT_RUN_TRAINING), "inference");
+        }
+        nvt_run_times_free(&times);
+        nvt_trace_free(trace);
+    }
+}
+
 /* A profile knows neither when its process started nor when it ended. */
 static void traces_without_ends(void **state)
 {
@@ -182,11 +211,9 @@ static void what_was_cut_off_is_not_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_moment_counts_once),
-        cmocka_unit_test(processes_without_iterations),
-        cmocka_unit_test(traces_without_ends),
-        cmocka_unit_test(the_report_adds_up),
-        cmocka_unit_test(what_was_cut_off_is_not_whole),
+        cmocka_unit_test(each_moment_counts_once),  cmocka_unit_test(processes_without_iterations),
+        cmocka_unit_test(inference_is_no_training), cmocka_unit_test(traces_without_ends),
+        cmocka_unit_test(the_report_adds_up),       cmocka_unit_test(what_was_cut_off_is_not_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "../../lib/count_of.h"
 #include "../../lib/map.h"
 #include "../../lib/sample.h"
+#include "../model/loop_names.h"
 
 #define LEAST_COUNT  16
 #define LEAST_HITS   3
@@ -282,15 +283,6 @@ static int is_training(const struct nvt_trace *trace, const struct nvt_periodic 
     return !strcmp(name, "loss") || !strcmp(name, "data");
 }
 
-/* Whether it is worth a word. */
-static int is_much(const struct search *search, const struct nvt_periodic *found)
-{
-    const struct nvt_beats *beats = search->beats;
-    const int64_t from = beats->items[search->first].start;
-    return found->excess_ns >= LEAST_SHARE * (double)(beats->items[beats->count - 1].end - from) &&
-           !is_training(beats->trace, found);
-}
-
 /* Whether half of what the hits take longer lies in the ranges of the iterations themselves. */
 static int is_in_ranges(const struct nvt_beats *beats, const struct nvt_periodic *found)
 {
@@ -301,6 +293,16 @@ static int is_in_ranges(const struct nvt_beats *beats, const struct nvt_periodic
             behind_ns +=
                 fmax(0, (double)(beats->items[i].end - ranges->end[beats->items[i].range]));
     return 2 * behind_ns < found->excess_ns;
+}
+
+/* Whether it is worth a word. What a forward pass takes differs by the model and by its input, where programs infer. */
+static int is_much(const struct search *search, const struct nvt_periodic *found)
+{
+    const struct nvt_beats *beats = search->beats;
+    const int64_t from = beats->items[search->first].start;
+    return found->excess_ns >= LEAST_SHARE * (double)(beats->items[beats->count - 1].end - from) &&
+           !is_training(beats->trace, found) &&
+           !(nvt_infers(beats->trace) && is_in_ranges(beats, found));
 }
 
 /* 0, or -1 when out of memory. */

@@ -1,6 +1,7 @@
 #include "loop_names.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,9 @@ static const char *const names[] = {
     "trainingiter",   "trainingstep", "trainingbatch", "epochiteration", "epochiter",
     "epochstep",      "epochbatch",   "globalstep",    "forward"};
 
-/* The last is an iteration only where nothing else is, in a program that has no backward: it infers. */
-enum { NAMES = NVT_COUNT_OF(names), INFERENCE = NAMES, LONGEST = 24 };
+/* The last is an iteration only where nothing else is, in a program that has no backward: it infers. In the bits above KIND, a loop
+ * has the string of its model's name and 1; 0: any model's. */
+enum { NAMES = NVT_COUNT_OF(names), INFERENCE = NAMES, LONGEST = 24, KIND = 8 };
 
 unsigned nvt_loop_of(const char *name)
 {
@@ -37,9 +39,41 @@ unsigned nvt_loop_of(const char *name)
     return 0;
 }
 
+static unsigned kind_of(unsigned loop)
+{
+    return loop & ((1u << KIND) - 1);
+}
+
 int nvt_loop_is_inference(unsigned loop)
 {
-    return loop == INFERENCE;
+    return kind_of(loop) == INFERENCE;
+}
+
+/* Ranges of other threads that may begin between that of a pass and that of its model. */
+#define MOST_BETWEEN 1000
+
+/* The name of the model whose call a range `forward` is: that of the first range in it; NVT_NO_STRING: it has none. */
+static uint32_t model_of(const struct nvt_trace *trace, uint32_t forward)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const uint32_t last =
+        ranges->count - forward > MOST_BETWEEN ? forward + MOST_BETWEEN : ranges->count - 1;
+    for (uint32_t i = forward + 1; i <= last && ranges->start[i] < ranges->end[forward]; i++)
+        if (ranges->thread[i] == ranges->thread[forward] && ranges->style[i] == NVT_PUSH_POP)
+            return ranges->name[i];
+    return NVT_NO_STRING;
+}
+
+int nvt_is_loop_name(const char *name, unsigned loop)
+{
+    return nvt_loop_of(name) == kind_of(loop);
+}
+
+int nvt_is_of_loop(const struct nvt_trace *trace, unsigned loop, uint32_t range)
+{
+    const unsigned model = loop >> KIND;
+    return nvt_is_loop_name(nvt_name(trace, trace->ranges.name[range]), loop) &&
+           (!model || model_of(trace, range) == model - 1);
 }
 
 /* --- which of them lie like iterations --- */
@@ -58,6 +92,13 @@ struct search {
          1]; /* of each thread: when the last range of each name ends; INT64_MIN: there is none */
     struct lengths pauses[NAMES + 1], ranges[NAMES + 1];
     uint32_t phases, phases_in[NAMES + 1], backwards;
+    struct model *models; /* of each string, from the first pass that infers on */
+};
+
+/* Passes of models of a name. */
+struct model {
+    uint32_t calls;
+    double ns;
 };
 
 static int add(struct lengths *lengths, int64_t ns)
@@ -83,6 +124,24 @@ static int is_backward(const char *name)
 }
 
 /* 0, or -1 when out of memory. */
+static int add_model(struct search *search, uint32_t forward)
+{
+    const struct nvt_trace *trace = search->trace;
+    const uint32_t name = model_of(trace, forward);
+    if (!search->models)
+        search->models =
+            calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(*search->models));
+    if (!search->models)
+        return -1;
+    if (name != NVT_NO_STRING) {
+        search->models[name].calls++;
+        search->models[name].ns +=
+            (double)(trace->ranges.end[forward] - trace->ranges.start[forward]);
+    }
+    return 0;
+}
+
+/* 0, or -1 when out of memory. */
 static int add_range(struct search *search, uint32_t range)
 {
     const struct nvt_ranges *ranges = &search->trace->ranges;
@@ -103,6 +162,8 @@ static int add_range(struct search *search, uint32_t range)
     if (until[loop] != INT64_MIN && add(&search->pauses[loop], start - until[loop]))
         return -1;
     until[loop] = end;
+    if (loop == INFERENCE && add_model(search, range))
+        return -1;
     return add(&search->ranges[loop], end - start);
 }
 
@@ -121,8 +182,24 @@ static double total_of(const struct lengths *lengths)
     return sum;
 }
 
-/* Between forward passes of a program that infers over and over. */
-#define LEAST_PAUSES 2
+/* Forward passes of a program that infers over and over. */
+#define LEAST_PASSES 3
+
+/* `forward`, of the model with most time if there are several; 0: none is called over and over. */
+static unsigned inference_of(const struct search *search)
+{
+    uint32_t several = 0, best = NVT_NO_STRING;
+    for (uint32_t i = 0; search->models && i < nvt_strings_count(search->trace->strings); i++) {
+        const struct model *model = &search->models[i];
+        several += model->calls > 0;
+        if (model->calls >= LEAST_PASSES &&
+            (best == NVT_NO_STRING || model->ns > search->models[best].ns))
+            best = i;
+    }
+    if (several < 2)
+        return search->ranges[INFERENCE].count >= LEAST_PASSES ? INFERENCE : 0;
+    return best < (UINT_MAX >> KIND) - 1 ? INFERENCE | (best + 1) << KIND : 0;
+}
 
 static unsigned best_of(struct search *search)
 {
@@ -137,8 +214,7 @@ static unsigned best_of(struct search *search)
         best = i;
         most = all;
     }
-    const int infers = !search->backwards && search->pauses[INFERENCE].count >= LEAST_PAUSES;
-    return !best && infers ? INFERENCE : best;
+    return !best && !search->backwards ? inference_of(search) : best;
 }
 
 int nvt_loop_find(const struct nvt_trace *trace, unsigned *loop)
@@ -159,6 +235,7 @@ int nvt_loop_find(const struct nvt_trace *trace, unsigned *loop)
         free(search.pauses[i].items);
         free(search.ranges[i].items);
     }
+    free(search.models);
     free(search.known);
     free(search.until);
     return status;

@@ -71,7 +71,7 @@ int nvt_is_called_iteration(const struct nvt_trace *trace, uint32_t range)
         return is_said(trace, range);
     if (trace->step_name)
         return trace->ranges.name[range] == trace->step_name;
-    return trace->loop ? nvt_loop_of(name) == trace->loop : !strcmp(name, "iteration");
+    return trace->loop ? nvt_is_of_loop(trace, trace->loop, range) : !strcmp(name, "iteration");
 }
 
 int nvt_has_own_iterations(const struct nvt_trace *trace)
@@ -96,7 +96,7 @@ static int is_name(const struct question *question, uint32_t name)
         const char *text = nvt_name(trace, name);
         const int is = question->naming == OF_PYTORCH
                            ? !strncmp(text, STEP, strlen(STEP))
-                           : trace->loop && nvt_loop_of(text) == trace->loop;
+                           : trace->loop && nvt_is_loop_name(text, trace->loop);
         *known = is ? 1 : 2;
     }
     return *known == 1;
@@ -108,7 +108,9 @@ static int is_named(const struct question *question, uint32_t range)
     const uint32_t name = trace->ranges.name[range];
     if (trace->iteration)
         return is_said(trace, range);
-    if (question->naming == OF_PYTORCH || question->naming == OF_LOOP)
+    if (question->naming == OF_LOOP)
+        return is_name(question, name) && nvt_is_of_loop(trace, trace->loop, range);
+    if (question->naming == OF_PYTORCH)
         return is_name(question, name);
     if (question->naming == OF_RECORDER)
         return trace->step_name && name == trace->step_name;

@@ -11,6 +11,7 @@
 #include "../input/ranks.h"
 #include "../input/rows.h"
 #include "../memory/levels.h"
+#include "../model/loop_names.h"
 #include "../studies/run_time.h"
 #include "overview_rows.h"
 
@@ -31,6 +32,13 @@ double nvt_overview_whole(const struct nvt_overview *overview)
     return isnan(overview->mean_ns) ? overview->unit_ns : overview->mean_ns;
 }
 
+const char *nvt_overview_unit_name(const struct nvt_overview *overview)
+{
+    if (!overview->has_iterations)
+        return "Recording";
+    return isnan(overview->pace_ns) ? "Iteration" : "Forward pass";
+}
+
 const char *nvt_overview_unit_text(const struct nvt_overview *overview, char out[NVT_OVERVIEW_TEXT])
 {
     size_t length = 0;
@@ -43,7 +51,10 @@ const char *nvt_overview_unit_text(const struct nvt_overview *overview, char out
     if (length && !isnan(overview->mean_ns))
         length += (size_t)snprintf(out + length, NVT_OVERVIEW_TEXT - length, ", mean %s",
                                    NVT_TIME(overview->mean_ns));
-    if (length && !isnan(overview->low_ns))
+    if (length && !isnan(overview->pace_ns))
+        length += (size_t)snprintf(out + length, NVT_OVERVIEW_TEXT - length, ", one every %s",
+                                   NVT_TIME(overview->pace_ns));
+    if (length && !isnan(overview->low_ns) && isnan(overview->pace_ns))
         snprintf(out + length, NVT_OVERVIEW_TEXT - length, "%s %s to %s",
                  isnan(overview->mean_ns) ? ", half of them from" : "; half",
                  NVT_TIME(overview->low_ns), NVT_TIME(overview->high_ns));
@@ -57,6 +68,25 @@ static double median_of(double *values, size_t count)
     struct nvt_summary summary;
     nvt_sample_summary(values, count, &summary);
     return summary.median;
+}
+
+/* How far the forward passes of each process that infers are apart, on whatever threads. */
+static int set_pace(struct nvt_overview *overview, const struct nvt_input *input,
+                    const struct nvt_overview_units *units, struct nvt_error *err)
+{
+    double *apart = malloc(((size_t)units->count + 1) * sizeof(*apart));
+    size_t count = 0;
+    if (!apart)
+        return nvt_fail(err, "out of memory");
+    for (uint32_t i = 1; i < units->count && units->are_iterations; i++) {
+        const struct nvt_overview_unit *unit = &units->items[i], *before = unit - 1;
+        if (nvt_infers(input->traces[unit->trace].trace) && unit->trace == before->trace &&
+            unit->process == before->process)
+            apart[count++] = (double)(unit->start - before->start);
+    }
+    overview->pace_ns = count ? median_of(apart, count) : NAN;
+    free(apart);
+    return 0;
 }
 
 /* Quartiles of fewer values say nothing. */
@@ -354,8 +384,9 @@ int nvt_overview_make(struct nvt_overview *overview, const struct nvt_input *inp
 {
     struct nvt_overview_units units = {0};
     int status = set_origin(overview, input, err) || nvt_overview_units_make(&units, input, err) ||
-                 set_units(overview, &units, err) || set_memory(overview, input, err) ||
-                 set_start(overview, input, err) || set_parts(overview, input, &units, err) ||
+                 set_units(overview, &units, err) || set_pace(overview, input, &units, err) ||
+                 set_memory(overview, input, err) || set_start(overview, input, err) ||
+                 set_parts(overview, input, &units, err) ||
                  set_rows(overview, input, &units, err) || nvt_overview_find(overview, input, err);
     nvt_overview_units_free(&units);
     return status ? -1 : 0;

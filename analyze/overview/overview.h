@@ -45,6 +45,8 @@ enum { NVT_OVERVIEW_FINDINGS = 3, NVT_OVERVIEW_ROWS = 64 };
 /* Zero-initialise; release with nvt_overview_free, also after a failure. */
 struct nvt_overview {
     int has_iterations; /* a unit is one; else it is the recording */
+    double
+        pace_ns; /* in a program that infers, where a unit is a forward pass: from one to the next, the median; else NaN */
     uint32_t units;
     double unit_ns;         /* median */
     double low_ns, high_ns; /* between them lies the middle half of all; NaN: too few */
@@ -82,7 +84,10 @@ struct nvt_overview {
     uint32_t rules, idle_rules; /* that looked, and that had nothing to look at */
 };
 
-/* "median of 400, half of them from 882 us to 1.1 ms", "median of 400, mean 22.5 ms; half 882 us to 22.1 ms", at most NVT_OVERVIEW_TEXT bytes, in out, which is
+/* "Iteration", "Forward pass" or "Recording". */
+const char *nvt_overview_unit_name(const struct nvt_overview *overview);
+
+/* "median of 400, half of them from 882 us to 1.1 ms", "median of 400, mean 22.5 ms; half 882 us to 22.1 ms", "median of 60, one every 38.2 ms", at most NVT_OVERVIEW_TEXT bytes, in out, which is
    returned. Without iterations, or with a single one, what that means. */
 enum { NVT_OVERVIEW_TEXT = 160 };
 const char *nvt_overview_unit_text(const struct nvt_overview *overview,

@@ -157,8 +157,8 @@ static void put_iteration(const struct print *print)
 {
     const struct nvt_overview *overview = print->overview;
     char text[NVT_OVERVIEW_TEXT];
-    put_fact(print, overview->has_iterations ? "Iteration" : "Recording",
-             NVT_TIME(overview->unit_ns), "%s", nvt_overview_unit_text(overview, text));
+    put_fact(print, nvt_overview_unit_name(overview), NVT_TIME(overview->unit_ns), "%s",
+             nvt_overview_unit_text(overview, text));
 }
 
 static void put_gpu(const struct print *print)

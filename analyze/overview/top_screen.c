@@ -114,7 +114,7 @@ static void put_headline(struct drawing *drawing, const char *what)
         snprintf(peak, sizeof(peak), "peak memory %s",
                  nvt_binary_text(overview->peak_bytes, bytes));
     }
-    snprintf(text, sizeof(text), "%s %s, %s", overview->has_iterations ? "Iteration" : "Recording",
+    snprintf(text, sizeof(text), "%s %s, %s", nvt_overview_unit_name(overview),
              NVT_TIME(overview->unit_ns), nvt_overview_unit_text(overview, unit));
     put_line(drawing, NVT_PAINT_NONE, text);
     snprintf(text, sizeof(text), "%s%s%s", gpu, between, peak);

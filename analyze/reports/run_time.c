@@ -12,7 +12,7 @@ static void put_process(struct nvt_table *table, const struct nvt_trace *trace,
         if (time->ns[part])
             nvt_table_put(table, 100 * (double)time->ns[part] / (double)(time->to - time->from),
                           time->ns[part], NVT_IF(time->count[part], time->count[part]),
-                          nvt_run_part_name((enum nvt_run_part)part),
+                          nvt_run_part_name(time, (enum nvt_run_part)part),
                           trace->processes.pid[time->process], trace->threads.tid[time->thread]);
 }
 
@@ -30,8 +30,9 @@ static int put_run_time_trace(struct nvt_table *table, const struct nvt_trace *t
 
 const struct nvt_report nvt_report_run_time = {
     .name = "run_time",
-    .about = "time of the whole run: start and imports, training, evaluation, checkpoints, "
-             "waiting, after the loop",
+    .about =
+        "time of the whole run: start and imports, training or inference, evaluation, checkpoints, "
+        "waiting, after the loop",
     .title = "Time of the whole run",
     .columns = {{"Time (%)", NVT_PERCENT},
                 {"Total Time (ns)", NVT_NS},

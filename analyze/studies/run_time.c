@@ -7,9 +7,10 @@
 #include "../../lib/grow.h"
 #include "../../lib/os_calls.h"
 #include "../model/batches.h"
+#include "../model/loop_names.h"
 #include "../model/named_iterations.h"
 
-const char *nvt_run_part_name(enum nvt_run_part part)
+const char *nvt_run_part_name(const struct nvt_run_time *time, enum nvt_run_part part)
 {
     static const char *const names[NVT_RUN_PARTS] = {
         [NVT_RUN_START] = "start and imports", [NVT_RUN_TRAINING] = "training",
@@ -18,7 +19,7 @@ const char *nvt_run_part_name(enum nvt_run_part part)
         [NVT_RUN_BETWEEN] = "between steps",   [NVT_RUN_RANGES] = "in ranges",
         [NVT_RUN_END] = "after the loop",      [NVT_RUN_REST] = "the rest",
     };
-    return names[part];
+    return part == NVT_RUN_TRAINING && time->infers ? "inference" : names[part];
 }
 
 /* --- spans of time ----------------------------------------------------------------------------- */
@@ -320,12 +321,24 @@ static int64_t start_of(const struct nvt_trace *trace, uint32_t process, int64_t
     return from;
 }
 
+/* Whether a program infers on threads of which none has half of its passes: as a server does, with a thread for each request. */
+static int has_no_loop(const struct walk *walk, const struct thread *threads, uint32_t thread)
+{
+    const struct nvt_trace *trace = walk->trace;
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        all +=
+            trace->threads.process[i] == trace->threads.process[thread] ? threads[i].iterations : 0;
+    return nvt_infers(trace) && 2 * threads[thread].iterations < all;
+}
+
 static int add_process(struct nvt_run_times *times, struct walk *walk, const struct thread *threads,
                        uint32_t process)
 {
     const struct nvt_trace *trace = walk->trace;
     const uint32_t thread = loop_of(trace, threads, process);
-    if (thread == NVT_NONE || (walk->count && !threads[thread].iterations))
+    if (thread == NVT_NONE || (walk->count && !threads[thread].iterations) ||
+        has_no_loop(walk, threads, thread))
         return 0;
     if (nvt_grow(&times->items, times->count, sizeof(*times->items)))
         return -1;
@@ -336,7 +349,8 @@ static int add_process(struct nvt_run_times *times, struct walk *walk, const str
                                         .thread = thread,
                                         .from = start_of(trace, process, threads[thread].first),
                                         .to = end == INT64_MIN ? trace->last_ns : end,
-                                        .iterations = threads[thread].iterations};
+                                        .iterations = threads[thread].iterations,
+                                        .infers = nvt_infers(trace)};
     if (walk->time->to <= walk->time->from)
         return 0;
     times->count++;
@@ -384,6 +398,6 @@ void nvt_run_time_text(const struct nvt_run_time *time, char *out, size_t size)
             break;
         used += (size_t)snprintf(out + used, size - used, "%s%.0f %% %s", n ? ", " : ": ",
                                  100 * (double)time->ns[most] / all,
-                                 nvt_run_part_name((enum nvt_run_part)most));
+                                 nvt_run_part_name(time, (enum nvt_run_part)most));
     }
 }

@@ -9,7 +9,7 @@
 /* In the order of the table. Where two of them hold at a moment, the first one of NVT_RUN_TIME_FIRST on that does counts. */
 enum nvt_run_part {
     NVT_RUN_START, /* start and imports: up to the first iteration; without iterations, the first range */
-    NVT_RUN_TRAINING,
+    NVT_RUN_TRAINING, /* in iterations; in a program that infers, in its forward passes */
     NVT_RUN_EVALUATION,
     NVT_RUN_CHECKPOINT,
     NVT_RUN_DATA,    /* waits for batches */
@@ -21,9 +21,6 @@ enum nvt_run_part {
     NVT_RUN_PARTS
 };
 
-/* "start and imports", "waiting for data". */
-const char *nvt_run_part_name(enum nvt_run_part part);
-
 /* A process, and the thread in it that runs the loop: that with most iterations or, where it has none, most time in ranges. */
 struct nvt_run_time {
     uint32_t process, thread;
@@ -31,7 +28,11 @@ struct nvt_run_time {
     int64_t ns[NVT_RUN_PARTS];
     uint32_t count[NVT_RUN_PARTS]; /* iterations, evaluations, …; 0 where that has no meaning */
     uint32_t iterations;
+    int infers; /* the program does not train (loop_names.h) */
 };
+
+/* "start and imports", "waiting for data". */
+const char *nvt_run_part_name(const struct nvt_run_time *time, enum nvt_run_part part);
 
 /* Zero-initialise; release with nvt_run_times_free, also after a failure. */
 struct nvt_run_times {
@@ -40,7 +41,8 @@ struct nvt_run_times {
 };
 
 /*
- * Of the processes that have iterations or, where none has, those with ranges. A process starts with the recording, or when the
+ * Of the processes that have iterations or, where none has, those with ranges; none that infers on threads of which none has half
+ * of its forward passes, as a server does. A process starts with the recording, or when the
  * last one that was over before had ended; where a trace does not know that (a profile, a part of a trace), with the first event.
  * It ends when its last thread was seen to end, or with the last event. 0, or -1 when out of memory.
  */
