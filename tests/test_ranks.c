@@ -13,6 +13,7 @@
 
 #include "../analyze/input/ranks.h"
 #include "../lib/count_of.h"
+#include "../lib/rank_text.h"
 #include "small_trace.h"
 
 enum { MOST = 8 };
@@ -29,6 +30,20 @@ static void files_tell_their_rank(void **state)
                  {"ranks4.nvt", NVT_NONE}, {"rank123456789.nvt", NVT_NONE}};
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
         assert_int_equal(nvt_rank_of_path(cases[i].path), cases[i].rank);
+}
+
+static void names_tell_a_rank(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t rank;
+    } cases[] = {{"RANK 3 - GPU", 3},     {"rank 12", 12},          {"python (rank: 4)", 4},
+                 {"[rank7]:", 7},         {"rank=0 of 8", 0},       {"Rank_5", 5},
+                 {"python", NVT_NONE},    {"Frank 7", NVT_NONE},    {"rank", NVT_NONE},
+                 {"rank of 3", NVT_NONE}, {"pagerank 9", NVT_NONE}, {"", NVT_NONE}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
+        assert_int_equal(nvt_rank_in_text(cases[i].name), cases[i].rank);
 }
 
 struct made {
@@ -108,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_tell_their_rank),
+        cmocka_unit_test(names_tell_a_rank),
         cmocka_unit_test(ranks_of_a_run_go_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

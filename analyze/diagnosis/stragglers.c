@@ -98,12 +98,14 @@ static uint8_t cause_of(const struct nvt_stragglers *all, const struct nvt_strag
 static void find_moments(const struct nvt_stragglers *all, struct nvt_straggler *item)
 {
     const struct nvt_rank *rank = &all->ranks.items[item->rank];
+    const int64_t first = rank->from->trace->first_ns; /* the others may wait since before it */
     for (uint32_t i = 0; i < rank->part_count; i++) {
         const struct nvt_rank_collective *of = nvt_rank_collective_of(&all->pairs, item->rank, i);
         if (!of || of->shortest != item->rank || of->most <= of->least)
             continue;
         item->last++;
-        nvt_longest_add(&item->moments, nvt_clock_since(rank->parts[i].start, of->most - of->least),
+        const int64_t since = nvt_clock_since(rank->parts[i].start, of->most - of->least);
+        nvt_longest_add(&item->moments, since > first ? since : first,
                         (double)(of->most - of->least));
     }
 }

@@ -3,24 +3,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
+#include "../../lib/rank_text.h"
 #include "input_read.h"
 
 uint32_t nvt_rank_of_path(const char *path)
 {
-    const char *base = strrchr(path, '/'), *at = base ? base + 1 : path;
-    for (; *at; at++) {
-        if (strncasecmp(at, "rank", 4))
-            continue;
-        const char *digits = at + 4 + (at[4] && strchr("-_=.", at[4]));
-        size_t length = strspn(digits, "0123456789");
-        if (length && length < 9)
-            return (uint32_t)strtoul(digits, NULL, 10);
-    }
-    return NVT_NONE;
+    const char *base = strrchr(path, '/');
+    return nvt_rank_in_text(base ? base + 1 : path);
 }
 
 uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process)

@@ -145,6 +145,9 @@ struct nvt_kineto {
     struct nvt_map pids, tids, threads; /* -> owners; tids: -> small number */
     struct nvt_kineto_owner *owners;
     uint32_t owner_count, tid_count;
+    uint32_t *
+        lanes; /* by operation: the owner that it stands under, and 1; 0, and beyond the capacity: a device's number */
+    size_t lane_capacity;
     struct nvt_map async;   /* string of id << 32 | category -> owner of what is open */
     struct nvt_map domains; /* process << 32 | category -> row */
     struct nvt_kineto_host host;

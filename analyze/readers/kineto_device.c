@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../model/cuda_names.h"
 
 /* "Memcpy DtoH (Device -> Pinned)"; pages of managed memory, of our own export: "Memcpy Unified DtoH (Device -> Managed)". */
@@ -101,6 +102,20 @@ static int told_process(struct nvt_kineto *reader, uint32_t *process)
     return *process == NVT_NONE ? -1 : 0;
 }
 
+/* The last operation stands under what is no device's number: files that were put together of those of several ranks name it by the
+ * rank. 0, or -1 when out of memory. */
+static int keep_lane(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_owner *process;
+    struct nvt_kineto_owner *thread;
+    const uint32_t count = reader->trace->ops.count;
+    if (nvt_kineto_owners(reader, &process, &thread) ||
+        nvt_reserve_zeroed(&reader->lanes, &reader->lane_capacity, count, sizeof(*reader->lanes)))
+        return -1;
+    reader->lanes[count - 1] = (uint32_t)(process - reader->owners) + 1;
+    return 0;
+}
+
 int nvt_kineto_add_op(struct nvt_kineto *reader, enum nvt_op_kind kind)
 {
     const struct nvt_kineto_event *event = &reader->event;
@@ -137,7 +152,9 @@ int nvt_kineto_add_op(struct nvt_kineto *reader, enum nvt_op_kind kind)
     if (failed || op.name == NVT_NO_STRING || op.short_name == NVT_NO_STRING ||
         nvt_op_add(reader->trace, &op) == NVT_NONE)
         return nvt_kineto_no_memory(reader);
-    return 0;
+    const int is_device = event->is_device_pid && event->pid == (int64_t)op.device;
+    return process == NVT_NONE && !is_device && keep_lane(reader) ? nvt_kineto_no_memory(reader)
+                                                                  : 0;
 }
 
 /* ROCm's calls have CUDA's categories, the others' have their own. */

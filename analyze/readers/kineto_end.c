@@ -74,6 +74,36 @@ static uint32_t caller_of(const struct nvt_map *callers, uint64_t correlation, u
     return caller == NVT_MAP_NONE ? first : caller;
 }
 
+/* The process of a rank that operations stand under: that of its calls, else one that is made. NVT_NONE when out of memory. */
+static uint32_t process_of_lane(struct nvt_kineto *reader, struct nvt_kineto_owner *lane)
+{
+    for (uint32_t i = 0; i < reader->owner_count && lane->row == NVT_NONE; i++)
+        if (reader->owners[i].rank_and_1 == lane->rank_and_1)
+            lane->row = reader->owners[i].row;
+    if (lane->row == NVT_NONE) {
+        const struct nvt_process process = {
+            .pid = -1, .parent_pid = -1, .name = lane->name, .rank = lane->rank_and_1 - 1};
+        lane->row = nvt_process_add(reader->trace, &process);
+    }
+    return lane->row;
+}
+
+/* Device operations of files that were put together of those of several ranks. 0, or -1 when out of memory. */
+static int own_lanes(struct nvt_kineto *reader)
+{
+    struct nvt_ops *ops = &reader->trace->ops;
+    for (uint32_t i = 0; i < ops->count && i < reader->lane_capacity; i++) {
+        struct nvt_kineto_owner *lane =
+            reader->lanes[i] ? &reader->owners[reader->lanes[i] - 1] : NULL;
+        if (!lane || !lane->rank_and_1)
+            continue;
+        ops->process[i] = process_of_lane(reader, lane);
+        if (ops->process[i] == NVT_NONE)
+            return -1;
+    }
+    return 0;
+}
+
 /* Device operations that do not say whose they are: the process whose call has their correlation id. These ids count
  * in each process, so that this tells it in files of one process, as PyTorch's are. */
 static int own_operations(struct nvt_kineto *reader)
@@ -196,7 +226,11 @@ static void note_unread(struct nvt_kineto *reader, int is_of_others)
 
 int nvt_kineto_finish(struct nvt_kineto *reader, int is_of_others)
 {
-    if (nvt_dialect_finish(reader) || own_operations(reader))
+    if (nvt_dialect_finish(reader))
+        return -1;
+    if (own_lanes(reader))
+        return out_of_memory(reader);
+    if (own_operations(reader))
         return -1;
     if (nvt_kineto_own_counters(reader->trace))
         return out_of_memory(reader);
@@ -221,4 +255,5 @@ void nvt_kineto_free(struct nvt_kineto *reader)
     nvt_kineto_host_free(&reader->host);
     nvt_kineto_groups_free(reader);
     free(reader->owners);
+    free(reader->lanes);
 }

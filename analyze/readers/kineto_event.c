@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/rank_text.h"
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../model/interchange.h"
@@ -164,19 +165,19 @@ static void seen(struct nvt_kineto *reader, uint32_t thread, int64_t time)
         threads->last_ns[thread] = time;
 }
 
-/* Our exports of several ranks label their processes: "rank 3". */
-static int add_label(struct nvt_kineto *reader)
+/* Files of several ranks say in a process's label or name which one it is: "rank 3" in our exports, "RANK 3 - GPU" in those that were put
+ * together of several. */
+static int add_rank(struct nvt_kineto *reader)
 {
-    const char *label = nvt_name(reader->trace, reader->event.label);
+    const uint32_t rank = nvt_rank_in_text(nvt_name(reader->trace, reader->event.label));
     struct nvt_kineto_owner *owner = process_owner(reader);
     if (!owner)
         return nvt_kineto_no_memory(reader);
-    const size_t digits = strncmp(label, "rank ", 5) ? 0 : strspn(label + 5, "0123456789");
-    if (!digits || digits > 8 || label[5 + digits])
+    if (rank == UINT32_MAX)
         return 0;
-    owner->rank_and_1 = (uint32_t)strtoul(label + 5, NULL, 10) + 1;
+    owner->rank_and_1 = rank + 1;
     if (owner->row != NVT_NONE)
-        reader->trace->processes.rank[owner->row] = owner->rank_and_1 - 1;
+        reader->trace->processes.rank[owner->row] = rank;
     return 0;
 }
 
@@ -185,8 +186,8 @@ static int add_name(struct nvt_kineto *reader)
 {
     const char *what = nvt_name(reader->trace, reader->event.name);
     int of_process = !strcmp(what, "process_name");
-    if (!strcmp(what, "process_labels"))
-        return add_label(reader);
+    if ((of_process || !strcmp(what, "process_labels")) && add_rank(reader))
+        return -1;
     if (!of_process && strcmp(what, "thread_name"))
         return 0;
     struct nvt_kineto_owner *owner = of_process ? process_owner(reader) : thread_owner(reader);
