@@ -47,27 +47,60 @@ static int is_own(const struct nvt_trace *trace, struct early *early, uint32_t n
     return early->is_pytorch;
 }
 
+/* When the last operation of each range ended; INT64_MIN: it has none. */
+struct ends {
+    const struct nvt_ops *ops;
+    int64_t *last;
+};
+
+static int keep_last(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    const struct ends *ends = context;
+    const int64_t end = ends->ops->end[op];
+    for (uint32_t i = 0; i < count; i++)
+        if (end > ends->last[ranges[i]])
+            ends->last[ranges[i]] = end;
+    return 0;
+}
+
+/* By range; malloc'ed, NULL with err when out of memory. */
+static int64_t *find_ends(const struct nvt_trace *trace, struct nvt_error *err)
+{
+    const size_t count = (size_t)trace->ranges.count + 1;
+    struct ends ends = {&trace->ops, malloc(count * sizeof(*ends.last))};
+    if (!ends.last) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        ends.last[i] = INT64_MIN;
+    if (!nvt_project(trace, 0, keep_last, &ends, err))
+        return ends.last;
+    free(ends.last);
+    return NULL;
+}
+
 /* How often, and by how long, the operations of ranges ended after them, by name of the range; malloc'ed, NULL with err when out of
  * memory. */
 static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error *err)
 {
     const struct nvt_trace *trace = view->trace;
-    struct nvt_projected *projected = nvt_project_ranges(trace, 0, err);
+    int64_t *ends = find_ends(trace, err);
     struct early *names =
-        projected ? calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(*names)) : NULL;
+        ends ? calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(*names)) : NULL;
     uint8_t *libraries = names ? nvt_library_domains(trace) : NULL;
-    if (projected && !libraries) {
+    if (ends && !libraries) {
         nvt_fail_at(err, trace->path, -1, "out of memory");
         free(names);
         names = NULL;
     }
     for (uint32_t i = 0; i < trace->ranges.count && names; i++) {
         struct early *early = &names[trace->ranges.name[i]];
-        if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_PARTIAL) ||
+        if (ends[i] == INT64_MIN || (trace->ranges.flags[i] & NVT_RANGE_PARTIAL) ||
             nvt_is_operator(trace, libraries, i) || nvt_is_recorders_range(trace, i) ||
             is_own(trace, early, trace->ranges.name[i]))
             continue;
-        int64_t after = projected[i].end - trace->ranges.end[i];
+        int64_t after = ends[i] - trace->ranges.end[i];
         early->all++;
         if ((double)after <= LEAST_AFTER * (double)(trace->ranges.end[i] - trace->ranges.start[i]))
             continue;
@@ -75,10 +108,10 @@ static struct early *add_up_timing(const struct nvt_view *view, struct nvt_error
             early->examples[early->count] = trace->ranges.end[i];
         early->count++;
         early->ns += after;
-        early->until_ns += (double)(projected[i].end - trace->ranges.start[i]);
+        early->until_ns += (double)(ends[i] - trace->ranges.start[i]);
     }
     free(libraries);
-    free(projected);
+    free(ends);
     return names;
 }
 
