@@ -1,5 +1,5 @@
 /*
- * rocpd, the databases of rocprofv3, in the form of its schema 3: what calls launched, ROCTx's ranges, two runs in one file, and
+ * rocpd, the databases of rocprofv3, in the forms of its schemas 3 and 4: what calls launched, ROCTx's ranges, two runs in one file, and
  * what is broken.
  */
 #include <setjmp.h>
@@ -81,10 +81,33 @@
     " (id INTEGER PRIMARY KEY, event_id INTEGER, pmc_id INTEGER, value REAL);"                     \
     "INSERT INTO rocpd_pmc_event" end " VALUES (1, 3, 1, 5.0), (2, 3, 2, 6.0), (3, 3, 1, 1.5);"
 
-static void a_run_has_calls_and_devices(void **state)
+/* Rows with times of their own and the ids of where they ran become those of schema 4, which have a track and ids of times. */
+#define MOVED(end, table, base, track, others)                                                     \
+    "INSERT INTO rocpd_timestamp" end " SELECT " base " + 2 * id, start FROM " table end ";"       \
+    "INSERT INTO rocpd_timestamp" end " SELECT " base " + 2 * id + 1, \"end\" FROM " table end ";" \
+    "CREATE TABLE moved AS SELECT id, " track " AS track_id, " base " + 2 * id AS start_id, " base \
+    " + 2 * id + 1 AS end_id, " others " FROM " table end ";"                                      \
+    "DROP TABLE " table end "; ALTER TABLE moved RENAME TO " table end ";"
+#define TO_SCHEMA_4(end)                                                                           \
+    "CREATE TABLE rocpd_info_category" end " AS SELECT id + 50 AS id, string AS name"              \
+    " FROM rocpd_string" end "; UPDATE rocpd_event" end " SET category_id = category_id + 50;"     \
+    "CREATE TABLE rocpd_track" end                                                                 \
+    " (id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, agent_id INTEGER, stream_id INTEGER);"    \
+    "INSERT INTO rocpd_track" end " VALUES (1, 5, 6, NULL, NULL), (2, 5, 6, 4, 2);"                \
+    "CREATE TABLE rocpd_timestamp" end " (id INTEGER PRIMARY KEY, value BIGINT);" MOVED(           \
+        end, "rocpd_region", "1000", "1", "name_id, event_id")                                     \
+        MOVED(end, "rocpd_kernel_dispatch", "2000", "2",                                           \
+              "kernel_id, group_segment_size, workgroup_size_x, workgroup_size_y, "                \
+              "workgroup_size_z, "                                                                 \
+              "grid_size_x, grid_size_y, grid_size_z, event_id")                                   \
+            MOVED(end, "rocpd_memory_copy", "3000", "2",                                           \
+                  "name_id, dst_agent_id, src_agent_id, size, event_id")                           \
+                MOVED(end, "rocpd_memory_allocate", "4000", "1 + (agent_id IS NOT NULL)",          \
+                      "type, level, address, size")
+
+static void expect_run(const char *path)
 {
-    (void)state;
-    struct nvt_trace *trace = kit_read(kit_make_export(RUN("_0123abcd", "77")));
+    struct nvt_trace *trace = kit_read(path);
     const struct nvt_ops *ops = &trace->ops;
     assert_string_equal(trace->format, "rocpd");
     assert_int_equal(trace->recorder, NVT_BY_OTHERS);
@@ -138,6 +161,35 @@ static void a_run_has_calls_and_devices(void **state)
     nvt_trace_free(trace);
 }
 
+static void a_run_has_calls_and_devices(void **state)
+{
+    (void)state;
+    expect_run(kit_make_export(RUN("_0123abcd", "77")));
+}
+
+static void so_has_one_of_the_newer_schema(void **state)
+{
+    (void)state;
+    expect_run(kit_make_export(RUN("_0123abcd", "77") TO_SCHEMA_4("_0123abcd")));
+}
+
+/* What refers to nothing is left out, and counted where it has no times. */
+static void tracks_and_times_may_be_missing(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        kit_read(kit_make_export(RUN("_a", "77") TO_SCHEMA_4("_a") "DELETE FROM rocpd_track_a;"));
+    assert_int_equal(trace->apis.count, 0);
+    assert_int_equal(trace->ops.count, 2);
+    assert_int_equal(trace->ops.device[0], 0);
+    nvt_trace_free(trace);
+    trace = kit_read(
+        kit_make_export(RUN("_a", "77") TO_SCHEMA_4("_a") "DELETE FROM rocpd_timestamp_a;"));
+    assert_int_equal(trace->ops.count + trace->apis.count + trace->memory.count, 0);
+    assert_non_null(strstr(trace->notes, "10 events without times"));
+    nvt_trace_free(trace);
+}
+
 /* As rocpd merge makes them: the same ids, of two programs. */
 static void runs_of_a_file_stay_apart(void **state)
 {
@@ -171,6 +223,12 @@ static void broken_files_do_no_harm(void **state)
     kit_expect_unreadable(
         kit_make_export(RUN("_a", "77") "UPDATE rocpd_kernel_dispatch_a SET start = 'x';"),
         "column start holds no such value");
+    kit_expect_unreadable(kit_make_export(RUN("_a", "77") TO_SCHEMA_4(
+                              "_a") "UPDATE rocpd_timestamp_a SET value = 'x';"),
+                          "column value holds no such value");
+    path = strdup(kit_make_export(RUN("_a", "77") TO_SCHEMA_4("_a")));
+    kit_survives_changed_bytes(path, "changed.sqlite", 400);
+    free(path);
 }
 #endif
 
@@ -179,6 +237,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_SQLITE
         cmocka_unit_test(a_run_has_calls_and_devices),
+        cmocka_unit_test(so_has_one_of_the_newer_schema),
+        cmocka_unit_test(tracks_and_times_may_be_missing),
         cmocka_unit_test(runs_of_a_file_stay_apart),
         cmocka_unit_test(other_schemas_are_refused),
         cmocka_unit_test(broken_files_do_no_harm),

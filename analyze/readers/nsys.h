@@ -157,7 +157,8 @@ int nvt_nsys_note_unread(struct nvt_nsys *reader);
 int nvt_nsys_refuse_foreign(struct nvt_nsys *reader);
 
 #define NVT_ROCPD_REFUSED                                                                          \
-    "is a database of ROCm's profilers (rocpd) of another schema than 3, which is not read: have " \
+    "is a database of ROCm's profilers (rocpd) of another schema than 3 and 4, which is not "      \
+    "read: have "                                                                                  \
     "rocprofv3 write --output-format pftrace"
 /* Whether a database is rocprofv3's (rocpd.c), which another reader takes. */
 int nvt_rocpd_holds(struct nvt_nsys *reader);
