@@ -1,6 +1,6 @@
 /*
  * Every format that is read, written in every form that is a trace, and read again: counts and sums are the same, or what is lost is
- * named here.
+ * named here. CSV, which is not read, has the same counts and sums.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,14 +20,22 @@
 static const char *const inputs[] = {"tests/docs/profile.json",
                                      "tests/fuzz/corpus/kineto/object.json",
                                      "tests/fuzz/corpus/kineto/lanes.json",
+                                     "tests/fuzz/corpus/kineto/rocprof.json",
+                                     "tests/fuzz/corpus/kineto/ascend.json",
                                      "tests/fuzz/corpus/rocprofv3/whole.json",
 #ifdef HAVE_SQLITE
                                      "tests/fuzz/corpus/nsys/both.sqlite",
                                      "tests/fuzz/corpus/nsys/calls.sqlite",
+                                     "tests/fuzz/corpus/nsys/samples.sqlite",
+                                     "tests/fuzz/corpus/nsys/nvtx.sqlite",
                                      "tests/fuzz/corpus/rocpd/two.sqlite",
+                                     "tests/fuzz/corpus/rocpd/newer.sqlite",
 #endif
                                      "tests/fuzz/corpus/perfetto/whole.pftrace",
+                                     "tests/fuzz/corpus/perfetto/packed.pftrace",
                                      "tests/fuzz/corpus/xplane/whole.xplane.pb",
+                                     "tests/fuzz/corpus/snapshot/old.pickle",
+                                     "tests/fuzz/corpus/flight/rank_0.json",
                                      "tests/docs/snapshot.pickle"};
 
 static const struct {
@@ -126,6 +134,82 @@ static void expect_same(const char *input, const char *form, const double *befor
                      before[which]);
 }
 
+/* --- what is only written --- */
+
+/* Where a row of CSV is counted, by its kind: the first of two sums, number and ns. */
+static const struct {
+    const char *kind;
+    int sum;
+} csv_kinds[] = {{"range", RANGES},
+                 {"start-end range", RANGES},
+                 {"library call", RANGES},
+                 {"mark", MARKS},
+                 {"runtime call", CALLS},
+                 {"driver call", CALLS},
+                 {"call", CALLS},
+                 {"kernel", OPS},
+                 {"memcpy", OPS},
+                 {"memset", OPS},
+                 {"synchronization", SYNCS},
+                 {"sample", SAMPLES},
+                 {"allocate", MEMORY},
+                 {"free", MEMORY}};
+
+static void count_row(char *row, double *sums)
+{
+    char *fields[9] = {row};
+    for (int i = 1; i < 9 && fields[i - 1]; i++) {
+        fields[i] = strchr(fields[i - 1], ',');
+        if (fields[i])
+            *fields[i]++ = 0;
+    }
+    for (size_t i = 0; i < NVT_COUNT_OF(csv_kinds); i++) {
+        const int sum = csv_kinds[i].sum;
+        if (strcmp(row, csv_kinds[i].kind) != 0)
+            continue;
+        assert_non_null(fields[8]);
+        sums[sum]++;
+        if (sum != MARKS && sum != SAMPLES && sum != MEMORY)
+            sums[sum + 1] += strtod(fields[2], NULL);
+        if (sum == OPS || sum == MEMORY)
+            sums[sum == OPS ? OP_BYTES : MEMORY_BYTES] += strtod(fields[8], NULL);
+    }
+}
+
+/* Sums of a CSV file: a line is a row, as no name here has the end of one. */
+static void sum_csv(const char *path, double *sums)
+{
+    size_t size;
+    char *rest = NULL, *text = cli_read_file(path, &size);
+    memset(sums, 0, SUMS * sizeof(*sums));
+    assert_non_null(text);
+    for (char *row = strtok_r(text, "\n", &rest); row; row = strtok_r(NULL, "\n", &rest))
+        count_row(row, sums);
+    free(text);
+}
+
+/* Which operation belongs to which call is in the column of correlation ids. */
+static int is_in_csv(int which)
+{
+    return which != BY_CALL && which != BY_OTHERS;
+}
+
+static void csv_has_each(void **state)
+{
+    (void)state;
+    double before[SUMS], after[SUMS];
+    for (size_t i = 0; i < NVT_COUNT_OF(inputs); i++) {
+        struct nvt_trace *trace = kit_read(inputs[i]);
+        sum(trace, before);
+        nvt_trace_free(trace);
+        sum_csv(kit_exported(inputs[i], "csv", "t.csv"), after);
+        for (int which = 0; which < SUMS; which++)
+            if (is_in_csv(which) && before[which] != after[which])
+                fail_msg("%s as csv: %s: %.0f, not %.0f", inputs[i], sums_of[which], after[which],
+                         before[which]);
+    }
+}
+
 static void each_comes_back(void **state)
 {
     (void)state;
@@ -152,6 +236,7 @@ static void each_comes_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_comes_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_comes_back),
+                                       cmocka_unit_test(csv_has_each)};
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

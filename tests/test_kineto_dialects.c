@@ -165,6 +165,12 @@ static void other_lanes_are_of_the_host(void **state)
     "\",\"dur\":\"" dur "\",\"args\":{\"BeginNs\":\"" begin "\",\"EndNs\":\"" end                  \
     "\",\"pid\":\"77\",\"tid\":\"78\"" more "}}\n"
 
+#define ROCPROF_ARROW(id, from, tid, ts, to, stream, begins)                                       \
+    ",{\"ts\":" ts ",\"ph\":\"s\",\"cat\":\"DataFlow\",\"id\":" id ",\"pid\":" from                \
+    ",\"tid\":" tid ",\"name\":\"dep\"}\n"                                                         \
+    ",{\"ts\":" begins ",\"ph\":\"t\",\"cat\":\"DataFlow\",\"id\":" id ",\"pid\":" to              \
+    ",\"tid\":" stream ",\"name\":\"dep\"}\n"
+
 /* rocprof's lanes are no processes, and its times are whole microseconds but for those in args. */
 static void rocprof_has_devices(void **state)
 {
@@ -201,6 +207,58 @@ static void rocprof_has_devices(void **state)
     assert_int_equal(ops->device[1], 1);
     assert_string_equal(nvt_name(trace, ops->name[1]), "[HIP memcpy Host-to-Device]");
     assert_non_null(strstr(trace->notes, "barrier packets of the GPU are not read (1)"));
+    assert_int_equal(ops->api[0], NVT_NONE);
+    nvt_trace_free(trace);
+}
+
+static struct nvt_trace *read_arrows(const char *arrows)
+{
+    char text[4096];
+    snprintf(text, sizeof(text), "%s%s]}",
+             "{\"traceEvents\":[{}\n" ROCPROF_LANE("2", "CPU HIP API") ROCPROF_LANE("1", "COPY")
+                 ROCPROF_LANE("6", "GPU0") ROCPROF("hipMalloc", "2", "8", "2", "8000", "10200", "")
+                     ROCPROF("hipLaunchKernel", "2", "10", "5", "10250", "15999", "")
+                         ROCPROF("hipMemcpy", "2", "16", "30", "16100", "46100", "")
+                             ROCPROF("a", "6", "20", "1", "20100", "20500", "")
+                                 ROCPROF("b", "6", "20", "1", "20600", "20900", "")
+                                     ROCPROF("CopyHostToDevice", "1", "30", "4", "30000", "34000",
+                                             ",\"dev-id\":\"0\""),
+             arrows);
+    return kit_read_text("t.json", text);
+}
+
+static const char *launch_of(const struct nvt_trace *trace, uint32_t op)
+{
+    const uint32_t call = trace->ops.api[op];
+    return call == NVT_NONE ? "" : nvt_name(trace, trace->apis.name[call]);
+}
+
+/* They come from where a call ends, by either rounding, or from within one that an operation did not wait for. */
+static void rocprof_has_arrows(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        read_arrows(ROCPROF_ARROW("7", "2", "3", "15", "6", "0", "20")
+                        ROCPROF_ARROW("8", "2", "3", "30", "1", "0", "30")
+                            ROCPROF_ARROW("9", "2", "3", "90", "6", "0", "91"));
+    assert_string_equal(launch_of(trace, 0), "hipLaunchKernel");
+    assert_string_equal(launch_of(trace, 1), "");
+    assert_string_equal(launch_of(trace, 2), "hipMemcpy");
+    assert_int_equal(trace->ops.launch[0] - trace->ops.start[0], -9850);
+    assert_non_null(strstr(trace->notes, "to no operation, are not followed (1)"));
+    nvt_trace_free(trace);
+    /* Two operations that begin in the same microsecond are launched by a call each. */
+    trace = read_arrows(ROCPROF_ARROW("1", "2", "3", "10", "6", "3", "20")
+                            ROCPROF_ARROW("2", "2", "3", "15", "6", "3", "20"));
+    assert_string_equal(launch_of(trace, 0), "hipMalloc");
+    assert_string_equal(launch_of(trace, 1), "hipLaunchKernel");
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+    /* Of another program they are a kind of event that is not read. */
+    trace =
+        kit_read_text("t.json", "[{}" ROCPROF_ARROW("1", "2", "3", "10", "6", "3",
+                                                    "20") "," EVENT(1, 2, "work", 0, 10, "") END);
+    assert_non_null(strstr(trace->notes, "flows (2)"));
     nvt_trace_free(trace);
 }
 
@@ -208,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rocprof_has_devices),
+        cmocka_unit_test(rocprof_has_arrows),
         cmocka_unit_test(xla_has_streams_and_derived_lanes),
         cmocka_unit_test(streams_are_counted_once),
         cmocka_unit_test(ascend_has_streams),

@@ -16,6 +16,7 @@
 
 #include "../../lib/map.h"
 #include "../model/trace.h"
+#include "kineto_rocprof.h"
 
 /* Numbers of an event and of its arguments that are used. */
 enum nvt_kineto_number {
@@ -102,6 +103,7 @@ struct nvt_kineto_dialects {
     struct nvt_map arrows, ends;   /* their id, and where they end -> of launches */
     struct nvt_kineto_launch *launches;
     uint32_t launch_count;
+    struct nvt_rocprof rocprof;
 };
 
 /* The host memory that a process has in use: what its allocator reported last, and shared memory in addition. Bytes. */

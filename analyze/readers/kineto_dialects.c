@@ -11,6 +11,9 @@
 
 enum lane { UNKNOWN, HOST, STREAM, DERIVED, COPIES, BARRIERS, HIP_CALLS, HSA_CALLS };
 
+/* The category of rocprof's arrows. */
+#define ROCPROF_ARROWS "DataFlow"
+
 /* How the stream of a lane is known: the number in the thread's name, behind a word in the process's, or the thread's own. */
 enum numbering { BY_THREAD_NAME, BY_PROCESS_NAME, BY_DEVICE };
 
@@ -148,19 +151,25 @@ static int add_op(struct nvt_kineto *reader, const struct nvt_kineto_owner *lane
     const int is_set =
         !strncasecmp(name, "memset", 6) || (lane->lane == COPIES && strstr(name, "Fill") != NULL);
     const int is_of_copies = lane->lane == COPIES || is_copy(reader, name);
-    return nvt_kineto_add_op(reader, is_set         ? NVT_OP_MEMSET
-                                     : is_of_copies ? NVT_OP_MEMCPY
-                                                    : NVT_OP_KERNEL);
+    const enum nvt_op_kind kind = is_set         ? NVT_OP_MEMSET
+                                  : is_of_copies ? NVT_OP_MEMCPY
+                                                 : NVT_OP_KERNEL;
+    if (nvt_kineto_add_op(reader, kind))
+        return -1;
+    return reader->dialects.is_rocprof > 0 && nvt_rocprof_op(reader) ? nvt_kineto_no_memory(reader)
+                                                                     : 0;
 }
 
 /* A call, or a range of ROCTx, of a process and a thread that its args say. As nvt_dialect_take. */
 static int take_rocprof(struct nvt_kineto *reader, uint8_t lane)
 {
-    reader->event.pid = nvt_kineto_int(&reader->event, NVT_KN_PID, reader->event.pid);
+    const int64_t pid = reader->event.pid;
+    reader->event.pid = nvt_kineto_int(&reader->event, NVT_KN_PID, pid);
     if (lane == HOST)
         return 0;
-    return nvt_kineto_add_api(reader, lane == HIP_CALLS ? NVT_API_RUNTIME : NVT_API_DRIVER) ? -1
-                                                                                            : 1;
+    if (nvt_kineto_add_api(reader, lane == HIP_CALLS ? NVT_API_RUNTIME : NVT_API_DRIVER))
+        return -1;
+    return nvt_rocprof_call(reader, pid) ? nvt_kineto_no_memory(reader) : 1;
 }
 
 int nvt_dialect_take(struct nvt_kineto *reader)
@@ -263,14 +272,19 @@ static uint64_t end_key(uint32_t device, int64_t time)
 
 int nvt_dialect_follows(const char *category)
 {
-    return !strcmp(category, "cpu_to_cuda");
+    return !strcmp(category, "cpu_to_cuda") || !strcmp(category, ROCPROF_ARROWS);
 }
 
 int nvt_dialect_flow(struct nvt_kineto *reader)
 {
     struct nvt_kineto_dialects *dialects = &reader->dialects;
     const struct nvt_kineto_event *event = &reader->event;
-    if (!nvt_dialect_follows(nvt_name(reader->trace, event->category)) || !event->has_time)
+    const char *category = nvt_name(reader->trace, event->category);
+    if (!nvt_dialect_follows(category) || !event->has_time)
+        return 0;
+    if (!strcmp(category, ROCPROF_ARROWS))
+        return nvt_rocprof_flow(reader) ? nvt_kineto_no_memory(reader) : 1;
+    if (event->phase == 't')
         return 0;
     if (event->phase == 's') {
         const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
@@ -306,6 +320,7 @@ int nvt_dialect_finish(struct nvt_kineto *reader)
         trace->ops.launch[i] = dialects->launches[launch].time;
         trace->ops.process[i] = trace->threads.process[trace->ops.thread[i]];
     }
+    nvt_rocprof_link(reader, dialects->is_rocprof > 0);
     if (dialects->barriers)
         nvt_trace_note(trace, "barrier packets of the GPU are not read (%llu)",
                        (unsigned long long)dialects->barriers);
@@ -321,5 +336,6 @@ void nvt_dialect_free(struct nvt_kineto_dialects *dialects)
     nvt_map_free(&dialects->by_correlation);
     nvt_map_free(&dialects->arrows);
     nvt_map_free(&dialects->ends);
+    nvt_rocprof_free(&dialects->rocprof);
     free(dialects->launches);
 }

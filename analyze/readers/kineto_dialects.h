@@ -28,7 +28,8 @@ void nvt_dialect_times(struct nvt_kineto_event *event);
 
 /* A range of the host that was added may have the correlation id of an operation, which it launched. 0, or -1 when out of memory. */
 int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t range);
-/* Whether arrows (phases s and f) of a category lead from a launch to its operation: "cpu_to_cuda". */
+/* Whether arrows (phases s and f, or t) of a category lead from a launch to its operation: "cpu_to_cuda", or rocprof's "DataFlow"
+ * (kineto_rocprof.h). */
 int nvt_dialect_follows(const char *category);
 /* The launch of an operation by such an arrow. 1; 0: it is of another; -1 with err filled. */
 int nvt_dialect_flow(struct nvt_kineto *reader);

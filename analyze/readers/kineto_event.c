@@ -456,7 +456,7 @@ static int is_timed(struct nvt_kineto *reader)
 int nvt_kineto_has_use_of_id(const struct nvt_kineto_event *event,
                              const struct nvt_strings *strings)
 {
-    if (event->phase == 's' || event->phase == 'f')
+    if (event->phase && strchr("sft", event->phase))
         return nvt_dialect_follows(nvt_strings_get(strings, event->category, NULL));
     return event->phase && strchr("beSF", event->phase) != NULL;
 }
@@ -467,7 +467,8 @@ int nvt_kineto_add(struct nvt_kineto *reader)
     if (event->phase == 'M')
         return add_name(reader);
     if (!event->phase || !strchr("XBEbeSFniIRC", event->phase)) {
-        const int taken = event->phase == 's' || event->phase == 'f' ? nvt_dialect_flow(reader) : 0;
+        const int taken =
+            event->phase && strchr("sft", event->phase) ? nvt_dialect_flow(reader) : 0;
         reader->unread[event->phase & 127] += !taken;
         return taken < 0 ? -1 : 0;
     }
