@@ -49,6 +49,8 @@ static struct {
     struct nvt_witness witness;
     _Atomic uint64_t heard;   /* signals that came, bit N - 1 for number N, */
     _Atomic uint64_t sent;    /* and those of them that somebody sent to us, or to our group */
+    uint64_t ours;            /* signals that are not for the command, */
+    _Atomic uint64_t kept;    /* and those of them that have come */
     uint64_t early;           /* what the witness had before we heard of it */
     _Atomic int64_t heard_at; /* when the first of them came, CLOCK_MONOTONIC; 0: none is left */
 } listening;
@@ -310,10 +312,27 @@ int nvt_launch_pass_on(void)
     return 0;
 }
 
+void nvt_launch_keep(uint64_t signals)
+{
+    listening.ours = signals;
+    atomic_store(&listening.kept, 0);
+}
+
+uint64_t nvt_launch_kept(void)
+{
+    return atomic_exchange(&listening.kept, 0);
+}
+
 static void hear(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     (void)context;
+    if (listening.ours >> (number - 1) & 1) {
+        atomic_fetch_or(&listening.kept, UINT64_C(1) << (number - 1));
+        nvt_control_wake(listening.control);
+        errno = saved;
+        return;
+    }
     nvt_launch_ask(asks_to_end(number) ? number : 0);
     if (is_over())
         listening.enough |= asks_to_end(number);

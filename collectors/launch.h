@@ -5,6 +5,7 @@
 #define NVT_LAUNCH_H
 
 #include <signal.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "../lib/error.h"
@@ -12,6 +13,11 @@
 struct nvt_control;
 
 #define NVT_LAUNCH_ACTIONS 3 /* signals whose action is another one while we record */
+
+/* These signals (bit N - 1: number N) are the recorder's own and not passed on; which of them have come since the last call. Before
+ * the command is started. */
+void nvt_launch_keep(uint64_t signals);
+uint64_t nvt_launch_kept(void);
 
 struct nvt_launch {
     pid_t pid;

@@ -118,7 +118,7 @@ static int steps(struct nvt_live *live, const char *words, char *text, size_t si
         turn(live, 1, told, sizeof(told)))
         return -1;
     snprintf(text, size, "trace\t%s\nrange\t%s\nsettle\t%" PRId64 "\n", live->trace,
-             control->capture, settle_ns);
+             control->iteration, settle_ns);
     return 0;
 }
 

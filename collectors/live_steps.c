@@ -23,7 +23,7 @@ int nvt_live_steps_ask(struct nvt_live_steps *steps, struct nvt_control *control
         snprintf(text, size, "steps takes a number from 1 to %d", NVT_LIVE_STEPS_MOST);
         return -1;
     }
-    if (!*control->capture) {
+    if (!*control->iteration) {
         snprintf(text, size,
                  "it is unknown which ranges are iterations: record --dormant --iteration RANGE");
         return -1;

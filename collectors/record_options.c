@@ -64,6 +64,12 @@ static const char usage_text[] =
     "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
     "                         recorder: 30s, 5min, 2h\n"
     "      --max-size SIZE    keep only the latest part, up to this size: 200M, 2G\n"
+    "      --on SIGNAL        SIGNAL (SIGUSR2) to nvtally record makes a copy of what\n"
+    "                         is recorded (nvtally ctl dump); COMMAND does not get it\n"
+    "      --on-slow WHAT     so does a range that takes long: 'step > 1.5 x median'\n"
+    "                         (of the 32 before it), 'step > 200ms'\n"
+    "      --on-exit-status   so does an exit status other than 0\n"
+    "      --dump-last TIME   such a copy has only what ended within this time before\n"
     "      --pytorch          add ranges for what PyTorch does, without changing the\n"
     "                         program: iterations, forward with its modules, loss,\n"
     "                         backward, optimizer, data\n"
@@ -88,6 +94,10 @@ enum {
     CAPTURE,
     DORMANT,
     ITERATION,
+    ON,
+    ON_SLOW,
+    ON_EXIT_STATUS,
+    DUMP_LAST,
     KILL,
     MAX_AGE,
     MAX_SIZE,
@@ -114,6 +124,10 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"duration", required_argument, NULL, 'd'},
                                     {"dormant", no_argument, NULL, DORMANT},
                                     {"iteration", required_argument, NULL, ITERATION},
+                                    {"on", required_argument, NULL, ON},
+                                    {"on-slow", required_argument, NULL, ON_SLOW},
+                                    {"on-exit-status", no_argument, NULL, ON_EXIT_STATUS},
+                                    {"dump-last", required_argument, NULL, DUMP_LAST},
                                     {"kill", required_argument, NULL, KILL},
                                     {"max-age", required_argument, NULL, MAX_AGE},
                                     {"max-size", required_argument, NULL, MAX_SIZE},
@@ -296,6 +310,27 @@ static const char *word_behind(int argc, char **argv)
         return "true";
     optind++;
     return next;
+}
+
+/* --on and the like, and "dump" behind them, which is all that they do. 0, or -1 with err; 1: it is none of them. */
+static int take_trigger(int option, const char *text, char **argv, struct nvt_trigger_wish *wish,
+                        struct nvt_error *err)
+{
+    int status = 0;
+    if (option == DUMP_LAST)
+        return nvt_axis_duration(text, &wish->last_ns)
+                   ? nvt_fail(err, "--dump-last %s: must be a time such as 500ms, 2s or 5min", text)
+                   : 0;
+    if (option == ON)
+        status = nvt_trigger_parse_signal(text, wish, err);
+    else if (option == ON_SLOW)
+        status = nvt_trigger_parse_slow(text, wish, err);
+    else if (option == ON_EXIT_STATUS)
+        wish->on_exit_status = 1;
+    else
+        return 1;
+    optind += argv[optind] && !strcmp(argv[optind], "dump");
+    return status;
 }
 
 /* --- what is recorded ---------------------------------------------------------------------------- */
@@ -529,7 +564,8 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
         if (option == '?' || option == ':')
             return fail_option(option, argv, err);
         const char *text = option == 'f' && !optarg ? word_behind(argc, argv) : optarg;
-        if (take(option, text, request, &given, err))
+        const int trigger = take_trigger(option, text, argv, &request->options.trigger, err);
+        if (trigger < 0 || (trigger && take(option, text, request, &given, err)))
             return -1;
     }
     request->command = argv + optind;
@@ -546,7 +582,7 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
     if (request->options.kill && !request->options.duration_ns)
         note(request, "--kill: the command goes on, as there is no --duration\n");
     return check_capture(&request->options, err) || check_levels(request, err) ||
-                   check_dormant(request, err)
+                   check_dormant(request, err) || nvt_trigger_check(&request->options, err)
                ? -1
                : 0;
 }

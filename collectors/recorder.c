@@ -28,7 +28,8 @@
 #define WHERE_EVERY_NS 10000000
 
 /* After that time somebody may take a recording that goes on for one that hangs. */
-#define LEFT_NS 1000000000
+#define LEFT_NS      1000000000
+#define DUMP_LOOK_NS 2000000
 
 /* Reap what has ended. Returns whether recording goes on. */
 static int children_left(const struct nvt_launch *launch, int wait_for_all,
@@ -116,6 +117,7 @@ struct run {
     struct nvt_machine *machine; /* NULL: not sampled, or not yet */
     struct nvt_record_window window;
     struct nvt_live live;
+    struct nvt_trigger *trigger;
     struct nvt_children others;
     sigset_t hearing;
     int command_ended;
@@ -150,6 +152,24 @@ static void end_session(struct nvt_recorder *recorder)
     nvt_recorder_close_ended(recorder, 1);
 }
 
+static void follow_trigger(struct run *run, int *is_exit_seen)
+{
+    nvt_trigger_look(run->trigger);
+    if (run->command_ended && !*is_exit_seen)
+        nvt_trigger_exit(run->trigger, run->result->wait_status);
+    *is_exit_seen = run->command_ended;
+}
+
+/* A dump that has begun asks for what there is. */
+static void finish_dumps(struct run *run)
+{
+    while (nvt_trigger_look(run->trigger)) {
+        nvt_live_serve(&run->live);
+        nanosleep(&(struct timespec){.tv_nsec = DUMP_LOOK_NS}, NULL);
+    }
+    nvt_trigger_end(run->trigger);
+}
+
 static void record_until_end(struct run *run)
 {
     struct nvt_recorder *recorder = run->recorder;
@@ -157,11 +177,14 @@ static void record_until_end(struct run *run)
     const struct nvt_record_options *options = run->options;
     int64_t left_since = 0, start = own_time();
     uint64_t taken;
-    int has_machine = 0;
+    int has_machine = 0, is_exit_seen = 0;
     nvt_launch_listen(run->launch, recorder->control, &run->hearing);
     nvt_record_window_begin(&run->window, recorder->control, options->delay_ns,
                             options->duration_ns);
     nvt_live_begin(&run->live, recorder, &run->window, options->output, run->argv);
+    run->trigger =
+        nvt_trigger_begin(&options->trigger, recorder->folder, recorder->control,
+                          nvt_output_ticks(recorder->output, recorder->clock, 1000000000));
     while (children_left(run->launch, options->wait_for_all, &run->others, &run->command_ended,
                          &result->wait_status)) {
         result->is_over = nvt_record_window_look(&run->window, recorder->control, recorder->clock);
@@ -170,6 +193,7 @@ static void record_until_end(struct run *run)
         if (run->command_ended)
             note_left(options, &run->others, &left_since);
         nvt_live_serve(&run->live);
+        follow_trigger(run, &is_exit_seen);
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
@@ -178,6 +202,8 @@ static void record_until_end(struct run *run)
         recorder->wake_at = nvt_record_window_next(&run->window, recorder->control);
         nvt_recorder_sleep(recorder, fullest, &run->hearing);
     }
+    follow_trigger(run, &is_exit_seen);
+    finish_dumps(run);
     nvt_live_end(&run->live);
     result->is_early =
         !options->is_dormant && atomic_load(&recorder->control->window) == NVT_WINDOW_BEFORE;
@@ -263,6 +289,9 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     recorder->control->cpu_period_ns = (uint64_t)options->cpu_period_ns;
     recorder->control->os_threshold =
         nvt_output_ticks(recorder->output, recorder->clock, options->os_threshold_ns);
+    recorder->control->slow_percent = options->trigger.slow_percent;
+    recorder->control->slow_ticks =
+        nvt_output_ticks(recorder->output, recorder->clock, options->trigger.slow_ns);
     recorder->control->where_least =
         options->trace & NVT_TRACE_CPU
             ? nvt_output_ticks(recorder->output, recorder->clock, WHERE_LEAST_NS)
@@ -377,6 +406,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     if (result->exec_error)
         return 0;
     nvt_launch_block(&before);
+    nvt_launch_keep(options->trigger.signals);
     nvt_launch_ask(options->asked ? options->asked() : 0);
     nvt_children_read(&run.others);
     if (options->has_witness &&

@@ -138,7 +138,7 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     if (options->capture && set_capture(recorder->control, options->capture, err))
         return -1;
     if (options->iteration) /* of any domain, where none is named */
-        snprintf(recorder->control->capture, sizeof(recorder->control->capture), "%s%s",
+        snprintf(recorder->control->iteration, sizeof(recorder->control->iteration), "%s%s",
                  options->iteration, strchr(options->iteration, '@') ? "" : "@*");
     nvt_output_tell(recorder->output, &recorder->control->writing, &recorder->control->heartbeat);
     recorder->control->magic = NVT_CONTROL_MAGIC;

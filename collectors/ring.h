@@ -85,12 +85,19 @@ struct nvt_control {
     uint32_t has_window;     /* it opens, or closes, while programs run, by the clock */
     uint32_t is_dormant;     /* it does so whenever somebody asks: BEFORE and OPEN in turn */
     _Atomic uint32_t window; /* enum nvt_window_state; a futex where is_dormant is set */
-    /* Of a dormant session whose iterations are known, `capture`: the window is of some of them alone, numbers from 0, UINT64_MAX:
+    char iteration[256];     /* the ranges that are iterations, as `capture` has it; "": unknown */
+    /* Of a dormant session whose iterations are known: the window is of some of them alone, numbers from 0, UINT64_MAX:
      * not known yet. Processes write the others: the most that one has had, how many have had some, and how many all that are wanted. */
     _Atomic uint32_t stepping;
     _Atomic uint64_t steps_from, steps_last;
     _Atomic uint64_t steps_seen;
     _Atomic uint32_t steppers, steps_done;
+    /* --on-slow: an iteration that takes more than so much of the median of those before it, or so many ticks, is counted, and what it
+     * took, and the median then (0: not asked for), stand here. */
+    uint32_t slow_percent;
+    uint64_t slow_ticks;
+    _Atomic uint32_t slow;
+    _Atomic uint64_t slow_took, slow_usual;
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
     _Atomic uint32_t
         owing; /* processes that use a device and have not handed over all of the window's records */

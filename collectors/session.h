@@ -13,6 +13,7 @@
 #include "refusal.h"
 #include "retain.h"
 #include "ring.h"
+#include "trigger.h"
 
 struct nvt_record_result;
 
@@ -42,6 +43,7 @@ struct nvt_record_options {
     int64_t delay_ns,
         duration_ns; /* record from then on, for so long (0: to the end); the command's start is 0 */
     int is_dormant; /* nothing is recorded before somebody asks for it (live.h); no delay and no duration */
+    struct nvt_trigger_wish trigger; /* when dumps are made (trigger.h) */
     int kill; /* the signal that the command gets at the end of duration_ns, 0: none */
     /* Called when that end has come and the trace is written, where the command goes on, with its result so far; may be NULL. */
     void (*over)(const struct nvt_record_result *result, void *context);

@@ -7,6 +7,7 @@
 #include "../../lib/count_of.h"
 #include "cupti_trace.h"
 #include "device.h"
+#include "dormant.h"
 #include "registry.h"
 #include "session.h"
 #include "steps.h"
@@ -24,7 +25,9 @@ enum nvt_capture_mode nvt_capture_mode(void)
 {
     const struct nvt_control *control = nvt_session.control;
     const char *capture = control->capture;
-    if (!*capture || (control->is_dormant && !atomic_load(&control->stepping)))
+    if (control->is_dormant)
+        return atomic_load(&control->stepping) ? NVT_CAPTURE_RANGE : NVT_CAPTURE_ALL;
+    if (!*capture)
         return NVT_CAPTURE_ALL;
     return strcmp(capture, PROFILER) ? NVT_CAPTURE_RANGE : NVT_CAPTURE_PROFILER;
 }
@@ -40,7 +43,7 @@ int nvt_capture_is_open(void)
 {
     return nvt_capture_in_window() &&
            (nvt_capture_mode() == NVT_CAPTURE_ALL ||
-            (atomic_load(&open_captures) > 0 && (!nvt_steps_watch || nvt_steps_have_begun())));
+            (atomic_load(&open_captures) > 0 && (!nvt_dormant_watches || nvt_steps_have_begun())));
 }
 
 int nvt_capture_asks(void)
@@ -91,7 +94,7 @@ void nvt_capture_end(void)
         return;
     send(0);
     nvt_cupti_capture();
-    if (nvt_steps_watch)
+    if (nvt_dormant_watches)
         nvt_steps_done();
 }
 
@@ -124,17 +127,17 @@ static int has_name(const nvtxEventAttributes_t *attributes, const char *wanted,
 }
 
 /* RANGE: of the default domain; RANGE@DOMAIN or DOMAIN@RANGE; RANGE@*: of any. */
-int nvt_capture_matches(const struct nvt_event *event)
+int nvt_capture_matches(const struct nvt_event *event, const char *wanted)
 {
-    const char *capture = nvt_session.control->capture, *at = strrchr(capture, '@');
+    const char *at = strrchr(wanted, '@');
     const char *domain = event->domain ? event->domain->name : "";
-    size_t length = at ? (size_t)(at - capture) : strlen(capture);
+    size_t length = at ? (size_t)(at - wanted) : strlen(wanted);
     if (!at)
-        return !*domain && has_name(event->attributes, capture, length);
+        return !*domain && has_name(event->attributes, wanted, length);
     if ((!strcmp(at + 1, "*") || !strcmp(at + 1, domain)) &&
-        has_name(event->attributes, capture, length))
+        has_name(event->attributes, wanted, length))
         return 1;
-    return is_text(domain, capture, length) && has_name(event->attributes, at + 1, strlen(at + 1));
+    return is_text(domain, wanted, length) && has_name(event->attributes, at + 1, strlen(at + 1));
 }
 
 static uint32_t domain_of(const struct nvt_event *event)
@@ -142,22 +145,12 @@ static uint32_t domain_of(const struct nvt_event *event)
     return event->domain ? event->domain->number : 0;
 }
 
-uint64_t nvt_capture_count(void)
-{
-    nvt_capture_own();
-    return atomic_fetch_add(&seen, 1);
-}
-
-int nvt_capture_is_counted(void)
-{
-    return atomic_load(&seen) && atomic_load(&owner) == (int)syscall(SYS_getpid);
-}
-
 /* Count a range of that name; whether it is one of those that are wanted. */
 static int is_in_turn(void)
 {
     const struct nvt_control *control = nvt_session.control;
-    const uint64_t number = nvt_capture_count();
+    nvt_capture_own();
+    const uint64_t number = atomic_fetch_add(&seen, 1);
     return number >= control->capture_from && number <= control->capture_to;
 }
 
@@ -209,10 +202,10 @@ int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
 {
     if (nvt_capture_mode() != NVT_CAPTURE_RANGE || nvt_thread_busy(thread))
         return 0;
-    if (nvt_steps_watch)
+    if (nvt_dormant_watches)
         return opens_steps(thread, event);
-    if (!nvt_capture_matches(event) || !is_in_turn() || !nvt_capture_in_window() ||
-        !remember(thread, event))
+    if (!nvt_capture_matches(event, nvt_session.control->capture) || !is_in_turn() ||
+        !nvt_capture_in_window() || !remember(thread, event))
         return 0;
     nvt_capture_begin();
     return 1;

@@ -29,10 +29,8 @@ int nvt_capture_in_window(void);
 /* Whether every range is to be looked at: --capture RANGE, --delay or --duration. */
 int nvt_capture_asks(void);
 
-/* Of a dormant session: whether the event begins one of its iterations; how many there were before in this process. */
-int nvt_capture_matches(const struct nvt_event *event);
-uint64_t nvt_capture_count(void);
-int nvt_capture_is_counted(void); /* it has had some */
+/* Whether the event is of that name: RANGE, RANGE@DOMAIN, DOMAIN@RANGE, RANGE@*. */
+int nvt_capture_matches(const struct nvt_event *event, const char *wanted);
 
 /* The moments. Several may be open at once; it ends with the last, or with all at once. */
 void nvt_capture_begin(void);

@@ -212,6 +212,8 @@ int nvt_event_push(const struct nvt_event *event)
     int level = nvt_nest_push(thread, domain, recorded);
     if (NVT_UNLIKELY(captures || thread->captures))
         nvt_capture_pushed(thread, domain, captures);
+    if (NVT_UNLIKELY(nvt_steps_watch))
+        nvt_steps_pushed(domain, level);
     nvt_thread_leave(thread);
     return level;
 }
@@ -253,6 +255,8 @@ int nvt_event_pop(const struct nvt_event *event)
     nvt_thread_leave(thread);
     if (NVT_UNLIKELY(thread->captures))
         nvt_capture_popped(thread, domain);
+    if (NVT_UNLIKELY(nvt_steps_watch))
+        nvt_steps_popped(domain, level);
     return level;
 }
 
@@ -295,6 +299,8 @@ uint64_t nvt_event_start(struct nvt_event *event)
         nvt_event_is_quiet(thread))
         event->range |= NVT_QUIET_RANGE;
     record_or_drop(event);
+    if (NVT_UNLIKELY(nvt_steps_watch))
+        nvt_steps_started(event->range);
     return event->range;
 }
 
@@ -312,6 +318,8 @@ void nvt_event_end(const struct nvt_event *event)
     record_or_drop(event);
     if (NVT_UNLIKELY(nvt_capture_watches))
         nvt_capture_stopped(event->range);
+    if (NVT_UNLIKELY(nvt_steps_watch))
+        nvt_steps_ended(event->range);
 }
 
 void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t value, uint64_t id,

@@ -1,0 +1,159 @@
+#include "trigger.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "../lib/clock.h"
+#include "../lib/wrap.h"
+#include "ctl_dump.h"
+#include "launch.h"
+#include "ring.h"
+#include "wake.h"
+
+#define PATIENCE_NS INT64_C(10000000000)
+
+struct nvt_trigger {
+    struct nvt_trigger_wish wish;
+    struct nvt_ctl_session session;
+    struct nvt_control *control;
+    double clock_hz;
+    uint64_t due;      /* signals that have come and not been answered, as in the wish */
+    uint32_t slow;     /* slow ranges that were answered, or left out */
+    int slow_dumps;    /* of these */
+    int64_t slow_next; /* none before, CLOCK_MONOTONIC */
+    char why[200];     /* the dump that is being made */
+    int is_running;
+    pthread_t thread;
+    _Atomic int is_done;
+    /* Its thread's, until then. */
+    int failed;
+    char name[PATH_MAX];
+    struct nvt_error err;
+};
+
+struct nvt_trigger *nvt_trigger_begin(const struct nvt_trigger_wish *wish, const char *folder,
+                                      struct nvt_control *control, uint64_t clock_hz)
+{
+    struct nvt_trigger *trigger = NULL;
+    if (wish->signals || wish->on_exit_status || *wish->range)
+        trigger = calloc(1, sizeof(*trigger));
+    if (!trigger)
+        return NULL;
+    trigger->wish = *wish;
+    trigger->control = control;
+    trigger->clock_hz = (double)clock_hz;
+    trigger->session.recorder = control->recorder;
+    snprintf(trigger->session.folder, sizeof(trigger->session.folder), "%s", folder);
+    return trigger;
+}
+
+static void *make(void *context)
+{
+    struct nvt_trigger *trigger = context;
+    trigger->err = (struct nvt_error)NVT_ERROR_INIT;
+    trigger->failed = nvt_ctl_dump(&trigger->session, NULL, trigger->wish.last_ns, PATIENCE_NS,
+                                   trigger->name, sizeof(trigger->name), &trigger->err);
+    atomic_store(&trigger->is_done, 1);
+    nvt_control_wake(trigger->control);
+    return NULL;
+}
+
+/* Signals are for the recorder's own thread. */
+static void start(struct nvt_trigger *trigger)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    atomic_store(&trigger->is_done, 0);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    trigger->is_running = !pthread_create(&trigger->thread, NULL, make, trigger);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!trigger->is_running)
+        nvt_message(stderr, "%s: no dump: no thread could be started", trigger->why);
+}
+
+static void report(struct nvt_trigger *trigger)
+{
+    char text[1200];
+    pthread_join(trigger->thread, NULL);
+    trigger->is_running = 0;
+    if (trigger->failed)
+        nvt_message(stderr, "%s: no dump: %s", trigger->why,
+                    nvt_error_text(&trigger->err, text, sizeof(text)));
+    else
+        nvt_message(stderr, "%s: %s", trigger->why, trigger->name);
+}
+
+/* --- what is due --- */
+
+static int is_signal_due(struct nvt_trigger *trigger)
+{
+    trigger->due |= nvt_launch_kept();
+    for (int number = 1; number <= 64; number++) {
+        const uint64_t bit = UINT64_C(1) << (number - 1);
+        if (!(trigger->due & bit))
+            continue;
+        trigger->due &= ~bit;
+        snprintf(trigger->why, sizeof(trigger->why), "signal %d (%s)", number, strsignal(number));
+        return 1;
+    }
+    return 0;
+}
+
+static int is_slow_due(struct nvt_trigger *trigger)
+{
+    const struct nvt_control *control = trigger->control;
+    const uint32_t slow = atomic_load(&control->slow);
+    const int64_t now = nvt_monotonic_ns();
+    if (slow == trigger->slow)
+        return 0;
+    trigger->slow = slow;
+    if (trigger->slow_dumps == NVT_TRIGGER_SLOW_MOST || now < trigger->slow_next)
+        return 0;
+    trigger->slow_dumps++;
+    trigger->slow_next = now + NVT_TRIGGER_SLOW_NS;
+    const double took = (double)atomic_load(&control->slow_took),
+                 usual = (double)atomic_load(&control->slow_usual);
+    const int size = snprintf(trigger->why, sizeof(trigger->why), "%.80s took %.4g ms",
+                              trigger->wish.range, took / trigger->clock_hz * 1e3);
+    if (usual > 0)
+        snprintf(trigger->why + size, sizeof(trigger->why) - (size_t)size,
+                 ", %.2f x the median of %.4g ms", took / usual, usual / trigger->clock_hz * 1e3);
+    return 1;
+}
+
+int nvt_trigger_look(struct nvt_trigger *trigger)
+{
+    if (!trigger)
+        return 0;
+    if (trigger->is_running && atomic_load(&trigger->is_done))
+        report(trigger);
+    if (!trigger->is_running && (is_signal_due(trigger) || is_slow_due(trigger)))
+        start(trigger);
+    return trigger->is_running;
+}
+
+void nvt_trigger_exit(struct nvt_trigger *trigger, int wait_status)
+{
+    if (!trigger || !trigger->wish.on_exit_status || !wait_status || trigger->is_running)
+        return;
+    if (WIFSIGNALED(wait_status))
+        snprintf(trigger->why, sizeof(trigger->why), "the command was ended by signal %d",
+                 WTERMSIG(wait_status));
+    else
+        snprintf(trigger->why, sizeof(trigger->why), "the command ended with status %d",
+                 WEXITSTATUS(wait_status));
+    start(trigger);
+}
+
+void nvt_trigger_end(struct nvt_trigger *trigger)
+{
+    if (trigger && trigger->is_running)
+        report(trigger);
+    free(trigger);
+}

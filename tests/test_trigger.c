@@ -1,0 +1,195 @@
+/*
+ * record --on, --on-slow, --on-exit-status: dumps that nobody asks for at the moment when they are made.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../collectors/trigger.h"
+#include "../lib/count_of.h"
+#include "record_kit.h"
+
+#define DUMP "t-dump1.nvt" /* beside recorded_path() */
+
+/* `record` with options and a script, in which $0 is nvtally and $1 the client flight. The dumps of before are gone. */
+static struct cli_result record(const char *const options[], const char *script)
+{
+    const char *argv[24] = {"nvtally", "record", "-f", "-o", recorded_path(), "--trace", "nvtx"};
+    size_t count = 7;
+    char name[40];
+    for (int i = 1; i < 12; i++) {
+        snprintf(name, sizeof(name), "t-dump%d.nvt", i);
+        unlink(recorded_in(name));
+    }
+    for (size_t i = 0; options[i]; i++)
+        argv[count++] = options[i];
+    const char *rest[] = {"sh", "-c", script, cli_built("nvtally"), cli_client("flight")};
+    for (size_t i = 0; i < NVT_COUNT_OF(rest); i++)
+        argv[count++] = rest[i];
+    return cli_run(argv);
+}
+#define RECORD(script, ...) record((const char *const[]){__VA_ARGS__, NULL}, script)
+
+static uint32_t steps_in(const char *name)
+{
+    struct nvt_trace *trace = recorded_trace_at(recorded_in(name));
+    const uint32_t count = recorded_count(trace, "step");
+    nvt_trace_free(trace);
+    return count;
+}
+
+static int is_there(const char *name)
+{
+    return !access(recorded_in(name), F_OK);
+}
+
+static void expect_said(struct cli_result *result, int status, const char *text)
+{
+    cli_expect_status(result, status);
+    if (!strstr(result->err, text))
+        fail_msg("not '%s':\n%s", text, result->err);
+    cli_result_free(result);
+}
+
+/* The recorder gets it, the command does not: it would end of it. Recording goes on. */
+static void a_signal_makes_a_dump(void **state)
+{
+    (void)state;
+    struct cli_result result = RECORD(
+        "\"$1\" 2000 & sleep 0.7; kill -USR2 $PPID; sleep 0.4; kill -USR2 $PPID; wait; echo done",
+        "--on", "SIGUSR2", "dump");
+    assert_string_equal(result.out, "done\n");
+    expect_said(&result, 0, "signal 12 (User defined signal 2): /");
+    const uint32_t first = steps_in(DUMP), second = steps_in("t-dump2.nvt");
+    assert_true(first > 10 && second > first);
+    struct nvt_trace *trace = recorded_trace();
+    assert_true(recorded_count(trace, "step") > second);
+    nvt_trace_free(trace);
+    assert_false(is_there("t-dump3.nvt"));
+}
+
+/* Other signals are the command's, as ever. */
+static void other_signals_are_passed_on(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        RECORD("trap 'echo heard' USR1; \"$1\" 900 & sleep 0.3; kill -USR1 $PPID; wait; wait",
+               "--on", "usr2");
+    assert_string_equal(result.out, "heard\n");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    assert_false(is_there(DUMP));
+}
+
+static void a_failure_makes_a_dump(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        RECORD("\"$1\" 1200; exit 3", "--on-exit-status", "dump", "--dump-last", "300ms");
+    expect_said(&result, 3, "the command ended with status 3: /");
+    struct nvt_trace *trace = recorded_trace();
+    const uint32_t all = recorded_count(trace, "step"), last = steps_in(DUMP);
+    nvt_trace_free(trace);
+    assert_true(last > 5 && last < all);
+    result = RECORD("\"$1\" 100; kill -SEGV $$", "--on-exit-status");
+    assert_int_equal(result.signal, 11); /* as the command */
+    assert_non_null(strstr(result.err, "the command was ended by signal 11: /"));
+    cli_result_free(&result);
+    assert_true(steps_in(DUMP) > 0);
+    result = RECORD("\"$1\" 100", "--on-exit-status");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    assert_false(is_there(DUMP));
+}
+
+/* A pause of the program's makes one step much longer than the others; a flood of slow ones does not flood the disk. */
+static void a_slow_range_makes_a_dump(void **state)
+{
+    (void)state;
+    const char *pause = "\"$1\" 1500 & sleep 0.6; kill -STOP $!; sleep 0.4; kill -CONT $!; wait";
+    struct cli_result result = RECORD(pause, "--on-slow", "step > 100 x median");
+    const char *said = strstr(result.err, "step took ");
+    assert_non_null(said);
+    assert_true(strtod(said + strlen("step took "), NULL) >= 390);
+    expect_said(&result, 0, " x the median of ");
+    assert_true(steps_in(DUMP) > 10);
+    assert_false(is_there("t-dump2.nvt"));
+    result = RECORD(pause, "--on-slow", "step@train>300ms", "dump");
+    expect_said(&result, 0, "step@train took ");
+    assert_true(is_there(DUMP));
+    result = RECORD("\"$1\" 400", "--on-slow", "step > 0.1 ms");
+    expect_said(&result, 0, "step took ");
+    assert_false(is_there("t-dump2.nvt"));
+    result = RECORD("\"$1\" 400", "--on-slow", "other > 0.1 ms");
+    assert_null(strstr(result.err, "took"));
+    cli_result_free(&result);
+    assert_false(is_there(DUMP));
+}
+
+/* Iterations that are counted, and captures, are two things. */
+static void slow_ranges_and_captures(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        RECORD("\"$1\" 400", "--capture", "step@train/3-7", "--on-slow", "step > 0.1 ms");
+    expect_said(&result, 0, "step took ");
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "step"), 5);
+    nvt_trace_free(trace);
+}
+
+static void wrong_wishes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option, *value, *needle;
+    } wrong[] = {
+        {"--on", "SIGKILL", "--on SIGKILL: must be SIGUSR1"},
+        {"--on", "SIGINT", "must be SIGUSR1"},
+        {"--on", "", "must be SIGUSR1"},
+        {"--on", "12x", "must be SIGUSR1"},
+        {"--on-slow", "step", "must be 'RANGE > 1.5 x median'"},
+        {"--on-slow", "> 2 x median", "must be 'RANGE > 1.5 x median'"},
+        {"--on-slow", "step > ", "must be a factor"},
+        {"--on-slow", "step > 0.5 x median", "must be a factor, from 1 to 1000"},
+        {"--on-slow", "step > nan x median", "must be a factor"},
+        {"--on-slow", "step > 2 x mean", "must be a factor"},
+        {"--on-slow", "step > 2", "must be a factor"},
+        {"--on-slow", "step > -2s", "must be a factor"},
+        {"--dump-last", "2s", "--dump-last needs --on"},
+        {"--dump-last", "2", "must be a time"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        const char *argv[] = {"nvtally",       "record",       "-o",   recorded_path(),
+                              wrong[i].option, wrong[i].value, "true", NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_failure(&result, wrong[i].needle);
+        cli_result_free(&result);
+    }
+    struct nvt_trigger_wish wish = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_trigger_parse_slow(" a > b > 2.25× median", &wish, &err), 0);
+    assert_string_equal(wish.range, "a > b");
+    assert_int_equal(wish.slow_percent, 225);
+    assert_int_equal(nvt_trigger_parse_slow("x>1.5s", &wish, &err), 0);
+    assert_true(wish.slow_ns == 1500000000 && !wish.slow_percent);
+    assert_int_equal(nvt_trigger_parse_signal("10", &wish, &err), 0);
+    assert_true(wish.signals == UINT64_C(1) << 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_signal_makes_a_dump),    cmocka_unit_test(other_signals_are_passed_on),
+        cmocka_unit_test(a_failure_makes_a_dump),   cmocka_unit_test(a_slow_range_makes_a_dump),
+        cmocka_unit_test(slow_ranges_and_captures), cmocka_unit_test(wrong_wishes),
+    };
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
+}
