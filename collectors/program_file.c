@@ -59,9 +59,24 @@ static int find_loader(const uint8_t *start, size_t size, char *loader, size_t m
     return 0;
 }
 
-const char *nvt_program_obstacle(const char *command, char *text, size_t size)
+static int is_foreign(const char *loader)
 {
     static const char glibc[] = "ld-linux";
+    const char *slash = strrchr(loader, '/');
+    return *loader && strncmp(slash ? slash + 1 : loader, glibc, strlen(glibc)) != 0;
+}
+
+int nvt_program_is_foreign(const char *path, char *loader, size_t size)
+{
+    uint8_t start[8192];
+    const size_t got = read_start(path, start, sizeof(start));
+    return got >= sizeof(Elf64_Ehdr) && !memcmp(start, ELFMAG, SELFMAG) &&
+           start[EI_CLASS] == ELFCLASS64 && !find_loader(start, got, loader, size) &&
+           is_foreign(loader);
+}
+
+const char *nvt_program_obstacle(const char *command, char *text, size_t size)
+{
     char path[PATH_MAX], program[PATH_MAX], loader[PATH_MAX];
     uint8_t start[8192];
     if (nvt_command_find(command, path, sizeof(path)))
@@ -76,12 +91,11 @@ const char *nvt_program_obstacle(const char *command, char *text, size_t size)
     struct stat status;
     const int is_64 = start[EI_CLASS] == ELFCLASS64;
     const int is_read = is_64 && !find_loader(start, got, loader, sizeof(loader));
-    const char *slash = is_read ? strrchr(loader, '/') : NULL;
     if (!is_64)
         snprintf(text, size, "%s is a 32-bit program", path);
     else if (is_read && !*loader)
         snprintf(text, size, "%s is statically linked", path);
-    else if (is_read && strncmp(slash ? slash + 1 : loader, glibc, strlen(glibc)) != 0)
+    else if (is_read && is_foreign(loader))
         snprintf(text, size, "%s is a program of another libc (%s)", path, loader);
     else if (is_read && geteuid() && !stat(path, &status) && status.st_mode & (S_ISUID | S_ISGID))
         snprintf(text, size, "%s is setuid", path);

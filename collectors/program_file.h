@@ -12,4 +12,7 @@
  */
 const char *nvt_program_obstacle(const char *command, char *text, size_t size);
 
+/* Whether a file, with no search for it, is a program of another libc, whose loader `loader` then gets. Not where it cannot be read. */
+int nvt_program_is_foreign(const char *path, char *loader, size_t size);
+
 #endif

@@ -162,6 +162,23 @@ static int report_refusals(const struct nvt_record_result *result)
     return 1;
 }
 
+/* Who could not load the collector. Whether anybody was seen, and that is why nothing was recorded. */
+static int report_outsiders(const struct nvt_record_result *result)
+{
+    char found[PATH_MAX], library[PATH_MAX];
+    if (!*result->outsiders || result->events)
+        return 0;
+    const int is_known = !nvt_find_library("libnvtally-inject.so", found, sizeof(found), NULL) &&
+                         realpath(found, library);
+    if (is_known)
+        *strrchr(library, '/') = 0;
+    nvt_message(stderr,
+                "not recorded, as nvtally's libraries are not in its root folder (a container?): "
+                "%s. Make %s and NVTALLY_TMPDIR or /dev/shm visible there, at the same paths",
+                result->outsiders, is_known ? library : "their folder");
+    return 1;
+}
+
 /* What was asked for by its name and is not there, and why that may be. */
 static void report_nothing(const struct nvt_record_request *request,
                            const struct nvt_record_result *result, uint64_t lost)
@@ -179,6 +196,7 @@ static void report_nothing(const struct nvt_record_request *request,
     char why[PATH_MAX + 64];
     int is_told = report_no_capture(options, result) && result->threads;
     is_told |= report_refusals(result);
+    is_told |= report_outsiders(result);
     if (!result->processes && !is_told &&
         nvt_program_obstacle(request->command[0], why, sizeof(why))) {
         nvt_message(
@@ -186,6 +204,8 @@ static void report_nothing(const struct nvt_record_request *request,
             "nothing of the command was recorded: %s, and no collector can be loaded into it", why);
         return;
     }
+    if (*result->foreigners)
+        nvt_message(stderr, "not recorded, as it is of another libc: %s", result->foreigners);
     if ((request->asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         nvt_message(stderr, "the command did not use CUDA");
     if (is_told || lost)

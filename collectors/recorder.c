@@ -18,6 +18,7 @@
 #include "levels.h"
 #include "machine_sampler.h"
 #include "memory_groups.h"
+#include "outsiders.h"
 #include "program_file.h"
 #include "recorder.h"
 #include "record_window.h"
@@ -119,6 +120,7 @@ struct run {
     struct nvt_live live;
     struct nvt_trigger *trigger;
     struct nvt_children others;
+    struct nvt_outsiders outsiders;
     sigset_t hearing;
     int command_ended;
     struct nvt_record_result *result;
@@ -197,6 +199,7 @@ static void record_until_end(struct run *run)
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
+        nvt_outsiders_look(&run->outsiders, run->launch->pid);
         follow_machine(run, &has_machine);
         recorder->is_urgent = nvt_launch_pass_on();
         recorder->wake_at = nvt_record_window_next(&run->window, recorder->control);
@@ -383,6 +386,9 @@ static void record(struct run *run, const struct nvt_memory_groups *groups)
     write_machine(run->recorder, run->machine, 1);
     result->limit = groups->limit;
     result->memory_kills = (int)(nvt_memory_groups_kills(groups) - kills);
+    nvt_outsiders_text(&run->outsiders.of_another_libc, result->foreigners,
+                       sizeof(result->foreigners));
+    nvt_outsiders_text(&run->outsiders.without_us, result->outsiders, sizeof(result->outsiders));
     note_coverage(run, before_ns);
     finish(run->recorder, result);
     if (result->is_over)

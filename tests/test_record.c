@@ -636,7 +636,8 @@ static void programs_of_another_libc_start(void **state)
     char script[1200];
     snprintf(script, sizeof(script),
              "command -v musl-gcc >/dev/null || exit 77; "
-             "printf 'int puts(const char *); int main(void) { puts(\"runs\"); return 3; }' >%s.c; "
+             "printf 'int puts(const char *), usleep(unsigned); int main(void) { puts(\"runs\"); "
+             "usleep(500000); return 3; }' >%s.c; "
              "musl-gcc %s.c -o %s",
              program, program, program);
     struct cli_result result = cli_run((const char *const[]){"sh", "-c", script, NULL});
@@ -656,6 +657,8 @@ static void programs_of_another_libc_start(void **state)
                                           recorded_path(), "--", "sh", "-c", script, NULL});
         cli_expect_status(&result, 3);
         assert_string_equal(result.out, "runs\n");
+        if (!strstr(result.err, "not recorded, as it is of another libc: musl ("))
+            fail_msg("%s", result.err);
         cli_result_free(&result);
         struct nvt_trace *trace = recorded_trace();
         if (strstr(levels[i], "nvtx"))
@@ -695,6 +698,31 @@ static void who_cannot_join_says_why(void **state)
     }
 }
 
+/* A root folder without the collector, as that of a container or a chroot: the program runs, and the recorder has seen where. */
+static void roots_without_the_collector_are_named(void **state)
+{
+    (void)state;
+    char script[1600];
+    const char *root = recorded_in("root");
+    snprintf(script, sizeof(script),
+             "mkdir -p %s/bin && cp /bin/sleep %s/bin && ldd /bin/sleep | grep -o '/[^ ]*' | "
+             "while read -r file; do mkdir -p %s$(dirname $file) && cp $file %s$file; done; "
+             "chroot %s /bin/sleep 0.5 && exit 3",
+             root, root, root, root, root);
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "record", "-f", "--trace", "nvtx", "-o",
+                                      recorded_path(), "--", "sh", "-c", script, NULL});
+    if (result.status != 3) {
+        cli_result_free(&result);
+        print_message("no right to call chroot: not run\n");
+        skip();
+    }
+    if (!strstr(result.err, "libraries are not in its root folder (a container?): sleep ("))
+        fail_msg("%s", result.err);
+    assert_null(strstr(result.err, "no NVTX calls were recorded"));
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -722,6 +750,7 @@ int main(void)
         cmocka_unit_test(waits_for_no_children_of_others),
         cmocka_unit_test(programs_of_another_libc_start),
         cmocka_unit_test(who_cannot_join_says_why),
+        cmocka_unit_test(roots_without_the_collector_are_named),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_the_output_alone_when_nothing_runs),
         cmocka_unit_test(leaves_another_tool_alone),

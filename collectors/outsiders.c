@@ -1,0 +1,115 @@
+#include "outsiders.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/clock.h"
+#include "../lib/program.h"
+#include "program_file.h"
+
+#define FIRST_EVERY_NS 100000000
+#define MOST_EVERY_NS  2000000000
+
+/* Looked at in one round, and how deep. */
+enum { MOST_PROCESSES = 256, MOST_DEPTH = 16 };
+
+static void note(struct nvt_outsiders_kind *kind, pid_t process, const char *loader)
+{
+    char path[64], name[32] = "?";
+    for (int i = 0; i < kind->count; i++)
+        if (kind->pids[i] == process)
+            return;
+    if (kind->count == NVT_OUTSIDERS_MOST)
+        return;
+    kind->pids[kind->count++] = process;
+    if (kind->count > 1)
+        return;
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)process);
+    FILE *file = fopen(path, "re");
+    if (file && fgets(name, sizeof(name), file))
+        name[strcspn(name, "\n")] = 0;
+    if (file)
+        fclose(file);
+    snprintf(kind->first, sizeof(kind->first), "%s (%d%s%.100s)", name, (int)process,
+             loader ? ", " : "", loader ? loader : "");
+}
+
+static int is_elsewhere(pid_t process)
+{
+    char path[64], root[8];
+    struct stat its, ours;
+    snprintf(path, sizeof(path), "/proc/%d/root", (int)process);
+    const ssize_t length = readlink(path, root, sizeof(root));
+    if (length > 1)
+        return 1;
+    snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)process);
+    return length == 1 && !stat(path, &its) && !stat("/proc/self/ns/mnt", &ours) &&
+           its.st_ino != ours.st_ino;
+}
+
+/* Whether the collector is not in the root folder of a process, as far as that can be seen. */
+static int lacks_library(const struct nvt_outsiders *outsiders, pid_t process)
+{
+    char path[PATH_MAX + 32];
+    if (!*outsiders->library || !is_elsewhere(process))
+        return 0;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)process, outsiders->library);
+    return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+}
+
+static void look_at(struct nvt_outsiders *outsiders, pid_t process)
+{
+    char path[64], loader[128];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)process);
+    if (nvt_program_is_foreign(path, loader, sizeof(loader)))
+        note(&outsiders->of_another_libc, process, loader);
+    else if (lacks_library(outsiders, process))
+        note(&outsiders->without_us, process, NULL);
+}
+
+/* Those that the main threads of a process and of its children have started. */
+static void walk(struct nvt_outsiders *outsiders, pid_t process, int depth, int *left)
+{
+    char path[64], text[32];
+    if (--*left < 0 || depth > MOST_DEPTH)
+        return;
+    look_at(outsiders, process);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)process, (int)process);
+    FILE *list = fopen(path, "re");
+    while (list && *left > 0 && fscanf(list, "%31s", text) == 1)
+        walk(outsiders, (pid_t)strtol(text, NULL, 10), depth + 1, left);
+    if (list)
+        fclose(list);
+}
+
+void nvt_outsiders_look(struct nvt_outsiders *outsiders, pid_t process)
+{
+    char found[PATH_MAX];
+    int left = MOST_PROCESSES;
+    const int64_t now = nvt_monotonic_ns();
+    if (now < outsiders->next)
+        return;
+    if (!outsiders->every &&
+        (nvt_find_library("libnvtally-inject.so", found, sizeof(found), NULL) ||
+         !realpath(found, outsiders->library)))
+        *outsiders->library = 0;
+    outsiders->every = outsiders->every ? 2 * outsiders->every : FIRST_EVERY_NS;
+    outsiders->every = outsiders->every > MOST_EVERY_NS ? MOST_EVERY_NS : outsiders->every;
+    outsiders->next = now + outsiders->every;
+    walk(outsiders, process, 0, &left);
+}
+
+const char *nvt_outsiders_text(const struct nvt_outsiders_kind *kind, char *text, size_t size)
+{
+    *text = 0;
+    if (kind->count == 1)
+        snprintf(text, size, "%s", kind->first);
+    else if (kind->count)
+        snprintf(text, size, "%s and %d%s more", kind->first, kind->count - 1,
+                 kind->count == NVT_OUTSIDERS_MOST ? " or" : "");
+    return text;
+}
