@@ -177,6 +177,12 @@ static enum place inside(struct reader *reader, enum place place, int is_array)
         return is_array ? IN_LIST : IN_TOP;
     if (rule->leads == TO_PLACE && rule->to == IN_PROCESSES)
         return is_array ? IN_PROCESSES : IN_PROCESS;
+    /* An item has either, and counts them in the same place. */
+    if (place == IN_ITEM &&
+        ((rule->to == IN_OPERATIONS && reader->list != NVT_V3_KINDS) ||
+         (rule->to == IN_VALUES && reader->list != NVT_V3_COUNTS)) &&
+        rule->leads == TO_PLACE)
+        return IN_TOP;
     if (rule->leads == TO_PLACE)
         return is_array == (rule->to == IN_COMMAND || rule->to == IN_OPERATIONS ||
                             rule->to == IN_VALUES)
