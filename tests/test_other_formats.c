@@ -36,7 +36,7 @@ static void each_is_named(void **state)
              "ELF\2",
              "is a program"),
         CASE("<!DOCTYPE html><html>", "web page"),
-        CASE("\n\n\n", NULL),
+        CASE("\n\n\n", "white space"),
         CASE("\nHello, this is text\nand more", NULL),
         CASE("P", NULL),
         CASE("", NULL),

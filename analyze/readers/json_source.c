@@ -148,6 +148,9 @@ static int append_repaired(struct nvt_json_source *source, struct nvt_buffer *ou
     if (more ? nvt_json_repair(&source->repair, source->raw.data, source->raw.size, out)
              : nvt_json_repair_end(&source->repair, out))
         return no_memory(source, err);
+    if (source->repair.token.size > NVT_JSON_TOKEN)
+        return nvt_fail_at(err, source->path, source->read, "has a value longer than %d bytes",
+                           NVT_JSON_TOKEN);
     return more;
 }
 
