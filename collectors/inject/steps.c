@@ -114,7 +114,7 @@ static void begin_slow(void)
 
 static uint64_t median(void)
 {
-    uint64_t sorted[RECENT];
+    uint64_t sorted[RECENT] = {0};
     const uint32_t size = known < RECENT ? known : RECENT;
     for (uint32_t i = 0; i < size; i++) {
         uint32_t at = i;
