@@ -689,9 +689,19 @@ static void ranges_of_other_domains_are_shown(void **state)
     assert_non_null(strstr(result.out, "solve"));
     assert_non_null(strstr(result.out, "element"));
     cli_result_free(&result);
-    result = ask("diagnose --by n mine/g*.nvt");
-    assert_non_null(strstr(result.out, "element runs 1 time per n"));
-    cli_result_free(&result);
+    /* Sixteen microseconds of an iteration are little beside what a busy machine takes of it. */
+    char folder[16] = "mine", line[64];
+    for (int try = 1; try <= CLI_TRIES; try++) {
+        snprintf(line, sizeof(line), "diagnose --by n %s/g*.nvt", folder);
+        result = ask(line);
+        const int is_found = strstr(result.out, "element runs 1 time per n") != NULL;
+        cli_result_free(&result);
+        if (is_found)
+            return;
+        snprintf(folder, sizeof(folder), "mine%d", try);
+        record(folder, "mine");
+    }
+    cli_give_up("the entries of element are not found");
 }
 
 /* Sides of a sweep are compared value by value; of one value each they are compared whatever that is. */
