@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/commands.h"
@@ -32,12 +32,16 @@ static const char usage_text[] =
     "Exit status: 0 once it is ended, 2 if nothing can be read or served.\n"
     "Example:  nvtally view t.nvt\n";
 
+/* So long a page waits before it opens with the progress of reading. */
+enum { PATIENCE_MS = 500 };
+/* Sent by the thread that reads. */
+#define NOTHING_IS_READ SIGUSR1
+
 struct request {
     int port, opens;
     char *const *given;
     struct nvt_window window;
     const char *iteration;
-    atomic_int is_whole; /* all has been read */
 };
 
 static int set_port(struct request *request, const char *text, struct nvt_error *err)
@@ -114,12 +118,40 @@ static void open_browser(const char *path)
         (void)posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
 }
 
-/* Until Ctrl-C, or the terminal is closed. */
-static void wait_for_end(const sigset_t *ends)
+/* Until Ctrl-C, or the terminal is closed. 0, or -1: there is nothing to show, which the page has had the time to ask for. */
+static int wait_for_end(const sigset_t *ends, struct nvt_editions *editions)
 {
-    int which;
-    while (sigwait(ends, &which) == EINTR)
-        ;
+    enum { ASKS_MS = 1000 }; /* the page asks each 200 ms */
+    int which = 0;
+    for (;;) {
+        if (sigwait(ends, &which))
+            continue;
+        if (which != NOTHING_IS_READ)
+            return 0;
+        struct nvt_edition *edition = nvt_edition_take(editions);
+        const int is_nothing = !edition->number;
+        nvt_edition_release(editions, edition);
+        if (is_nothing) {
+            const struct timespec wait = {ASKS_MS / 1000, 0};
+            nanosleep(&wait, NULL);
+            return -1;
+        }
+    }
+}
+
+/* Bytes of what was given; 0: something of it is no file. */
+static int64_t bytes_of(char *const *given)
+{
+    int64_t bytes = 0;
+    struct stat status;
+    for (; *given; given++) {
+        if (!strcmp(*given, "vs"))
+            continue;
+        if (stat(*given, &status) || !S_ISREG(status.st_mode))
+            return 0;
+        bytes += status.st_size;
+    }
+    return bytes;
 }
 
 /* Read what was given, up to a "vs", into the first of `inputs`, what follows it into the second. How many, or -1 with err. */
@@ -149,50 +181,66 @@ static int read_sides(void *context, int64_t beginning, struct nvt_input inputs[
     }
 }
 
-/* What is known of the files, once. */
+/* What is known of the files, once; or why they cannot be read. */
 static void show_notes(void *context, const struct nvt_edition *edition,
                        const struct nvt_error *err)
 {
-    struct request *request = context;
-    if (!edition)
+    (void)context;
+    if (!edition) {
         nvt_command_fail(err);
+        kill(getpid(), NOTHING_IS_READ);
+    }
     for (size_t i = 0; edition && i < NVT_VIEW_SIDES; i++)
         nvt_command_notes(&edition->inputs[i]);
-    atomic_store(&request->is_whole, 1);
 }
 
+/* Until it is ended. 0, or 1: nothing could be read, which was said. */
+static int show(const struct request *request, struct nvt_editions *editions,
+                const struct nvt_view_server *server, const sigset_t *ends)
+{
+    printf("%s\n", nvt_view_address(server));
+    (void)fflush(stdout);
+    if (isatty(STDERR_FILENO))
+        nvt_message(stderr, "Ctrl-C ends it");
+    char *way = request->opens ? make_way(nvt_view_address(server)) : NULL;
+    open_browser(way);
+    const int status = wait_for_end(ends, editions) ? 1 : 0;
+    if (way)
+        unlink(way);
+    free(way);
+    return status;
+}
+
+/* 0; 1: what was wrong was said, or -1 with err. */
 static int serve(struct request *request, struct nvt_error *err)
 {
-    const struct nvt_edition_source source = {
-        .read = read_sides, .is_whole = show_notes, .context = request};
+    const struct nvt_edition_source source = {.read = read_sides,
+                                              .is_whole = show_notes,
+                                              .context = request,
+                                              .bytes = bytes_of(request->given),
+                                              .patience_ms = PATIENCE_MS};
     struct nvt_view_server *server = NULL;
-    struct nvt_editions *editions = nvt_editions_read(&source, err);
+    int status = -1;
     sigset_t ends;
     sigemptyset(&ends);
+    sigaddset(&ends, NOTHING_IS_READ);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    struct nvt_editions *editions = nvt_editions_read(&source, err);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
-    /* Once all is read; threads of the server have the same mask. */
+    /* Once there is something to show; threads of the server have the same mask. */
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     if (editions)
         server = nvt_view_serve(editions, (uint16_t)request->port, err);
     if (server) {
-        printf("%s\n", nvt_view_address(server));
-        (void)fflush(stdout);
-        if (isatty(STDERR_FILENO))
-            nvt_message(stderr, "Ctrl-C ends it");
-        char *way = request->opens ? make_way(nvt_view_address(server)) : NULL;
-        open_browser(way);
-        wait_for_end(&ends);
-        if (way)
-            unlink(way);
-        free(way);
-        if (!atomic_load(&request->is_whole)) /* what is still read is not waited for */
-            _exit(0);
+        status = show(request, editions, server, &ends);
         nvt_view_stop(server);
     }
+    if (editions && nvt_editions_are_reading(editions)) /* which is not waited for */
+        _exit(status < 0 ? nvt_command_fail(err) : 0);
     nvt_editions_free(editions);
-    return server ? 0 : -1;
+    return status;
 }
 
 int nvt_cmd_view(int argc, char **argv)
@@ -205,6 +253,6 @@ int nvt_cmd_view(int argc, char **argv)
         return 0;
     }
     if (!status)
-        status = nvt_view_can_serve(&err) || serve(&request, &err);
-    return status ? nvt_command_fail(&err) : 0;
+        status = nvt_view_can_serve(&err) ? -1 : serve(&request, &err);
+    return status < 0 ? nvt_command_fail(&err) : status ? 2 : 0;
 }

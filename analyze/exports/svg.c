@@ -158,7 +158,7 @@ static int write_svg(const struct nvt_trace *trace, FILE *out, struct nvt_error 
     struct nvt_scene scene = {0};
     struct drawing drawing = {.out = out, .scene = &scene, .y = TOP};
     uint32_t lanes = 0;
-    int status = nvt_scene_make(&scene, trace, err);
+    int status = nvt_scene_make(&scene, trace, 1, err);
     for (uint32_t i = 0; !status && i < scene.count; i++)
         lanes += is_drawn(scene.lanes[i].kind) != 0;
     drawing.from = trace->first_ns;

@@ -287,7 +287,7 @@ uint64_t nvt_input_signature(const struct nvt_input *input)
     for (size_t i = 0; i < input->trace_count; i++) {
         struct stat status;
         uint64_t parts[4] = {0};
-        if (!stat(input->traces[i].trace->path, &status)) {
+        if (!stat(input->traces[i].trace->path, &status) && S_ISREG(status.st_mode)) {
             parts[0] = (uint64_t)status.st_size;
             parts[1] = (uint64_t)status.st_ino;
             parts[2] = (uint64_t)status.st_mtim.tv_sec;

@@ -129,7 +129,8 @@ const struct nvt_record *nvt_input_record_of(const struct nvt_input *input, cons
 /* An error: that the input has no run of a workload. -1. */
 int nvt_input_refuse(const struct nvt_input *input, const char *workload, struct nvt_error *err);
 
-/* Sizes, times and numbers of its traces' files as they are now, in a number: another one once one of them has changed. */
+/* Sizes, times and numbers of its traces' files as they are now, in a number: another one once one of them has changed. A pipe does
+ * not count: it is read once. */
 uint64_t nvt_input_signature(const struct nvt_input *input);
 
 /* Whether a trace of the input is that of a record. */

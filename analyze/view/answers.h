@@ -38,6 +38,12 @@ struct nvt_viewer {
 /* Zero-initialise; release with nvt_viewer_free, also after a failure. 0, or -1 with err: a side has no trace, or out of memory. */
 int nvt_viewer_make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
                     struct nvt_error *err);
+/* The same in two steps, of which each takes about half of the time: without the critical path, then with it. `base` must outlive what
+ * it is the base of, and may be in use. */
+int nvt_viewer_make_lanes(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
+                          struct nvt_error *err);
+int nvt_viewer_add_path(struct nvt_viewer *viewer, const struct nvt_viewer *base,
+                        struct nvt_error *err);
 void nvt_viewer_free(struct nvt_viewer *viewer);
 
 /* A moment of a trace on the axis of its side. */

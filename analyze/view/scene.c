@@ -289,7 +289,7 @@ static int put_all(struct nvt_scene *scene, struct nvt_error *err)
 }
 
 /* The critical path takes about as long as all lanes together. */
-enum part { PATHS, LANES, PARTS };
+enum part { LANES, PATHS, PARTS };
 
 struct making {
     struct nvt_scene *scene;
@@ -320,7 +320,8 @@ static void finish_lane(void *context, size_t lane)
         atomic_store(&finishing->failed, 1);
 }
 
-int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struct nvt_error *err)
+int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, int has_path,
+                   struct nvt_error *err)
 {
     struct making making = {.scene = scene};
     struct finishing finishing = {.scene = scene};
@@ -332,7 +333,7 @@ int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struc
         return nvt_fail(err, "out of memory");
     for (size_t i = 0; i < PARTS; i++)
         making.errors[i] = (struct nvt_error)NVT_ERROR_INIT;
-    nvt_parallel(make_part, &making, PARTS);
+    nvt_parallel(make_part, &making, has_path ? PARTS : PATHS);
     int status = making.status[PATHS] || making.status[LANES] ? -1 : 0;
     if (status && err)
         *err = making.errors[making.status[LANES] ? LANES : PATHS];
@@ -347,14 +348,55 @@ int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struc
     return atomic_load(&finishing.failed) ? nvt_fail(err, "out of memory") : 0;
 }
 
+/* What two scenes have in common: all that the base has. 0, or -1 when out of memory. */
+static int share(struct nvt_scene *scene, const struct nvt_scene *base)
+{
+    const size_t count = base->count ? base->count : 1;
+    *scene = *base;
+    scene->base = base;
+    scene->lanes = malloc(count * sizeof(*scene->lanes));
+    if (!scene->lanes) {
+        scene->count = 0;
+        return -1;
+    }
+    scene->capacity = (uint32_t)count;
+    for (uint32_t i = 0; i < base->count; i++) {
+        scene->lanes[i] = base->lanes[i];
+        scene->lanes[i].is_shared = 1;
+    }
+    return 0;
+}
+
+int nvt_scene_add_path(struct nvt_scene *scene, const struct nvt_scene *base, struct nvt_error *err)
+{
+    struct nvt_critical_paths paths = {0};
+    struct finishing finishing = {.scene = scene};
+    int status = share(scene, base) ? nvt_fail(err, "out of memory") : 0;
+    if (!status)
+        status = nvt_critical_paths_make(&paths, base->trace, NVT_ACROSS_WAITS, err);
+    if (!status && put_paths(scene, &paths))
+        status = nvt_fail(err, "out of memory");
+    nvt_critical_paths_free(&paths);
+    if (status)
+        return -1;
+    for (uint32_t i = base->count; i < scene->count; i++)
+        finish_lane(&finishing, i);
+    if (scene->count)
+        qsort(scene->lanes, scene->count, sizeof(*scene->lanes), by_place);
+    return atomic_load(&finishing.failed) ? nvt_fail(err, "out of memory") : 0;
+}
+
 void nvt_scene_free(struct nvt_scene *scene)
 {
     for (uint32_t i = 0; i < scene->count; i++)
-        nvt_tracks_free(&scene->lanes[i].tracks);
+        if (!scene->lanes[i].is_shared)
+            nvt_tracks_free(&scene->lanes[i].tracks);
     free(scene->lanes);
-    free(scene->classes);
-    nvt_counter_courses_free(&scene->courses);
-    nvt_levels_free(&scene->levels);
+    if (!scene->base) {
+        free(scene->classes);
+        nvt_counter_courses_free(&scene->courses);
+        nvt_levels_free(&scene->levels);
+    }
     *scene = (struct nvt_scene){0};
 }
 

@@ -37,12 +37,15 @@ struct nvt_view_lane {
     uint32_t thread;                  /* of what threads do, else NVT_NONE */
     uint32_t device, context, stream; /* of what devices do, or of memory; NVT_NONE: the host */
     uint32_t item;                    /* of a curve: in `courses` or `levels` */
+    int is_shared;                    /* its tracks are the base's */
     struct nvt_tracks tracks;
 };
 
 /* Zero-initialise; release with nvt_scene_free, also after a failure. */
 struct nvt_scene {
-    const struct nvt_trace *trace;                    /* not owned */
+    const struct nvt_trace *trace; /* not owned */
+    const struct nvt_scene
+        *base; /* which has all that is here but the critical path; NULL: it is here */
     struct nvt_track_columns columns[NVT_VIEW_KINDS]; /* its own, of kinds whose spans are rows */
     struct nvt_view_lane *lanes;
     uint32_t count, capacity;
@@ -54,8 +57,12 @@ struct nvt_scene {
     struct nvt_levels levels;
 };
 
-/* Of a finished trace, which must outlive it. 0, or -1 with err filled (out of memory). */
-int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, struct nvt_error *err);
+/* Of a finished trace, which must outlive it. Without the critical path it takes half of the time. 0, or -1 with err filled (out of memory). */
+int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, int has_path,
+                   struct nvt_error *err);
+/* The same with the critical path: `base` lacks it, must outlive it and may be in use. */
+int nvt_scene_add_path(struct nvt_scene *scene, const struct nvt_scene *base,
+                       struct nvt_error *err);
 void nvt_scene_free(struct nvt_scene *scene);
 
 /* A lane's name on its own: "1234 worker", "GPU 0 stream 7"; and "ranges", "API calls" … of a kind. */

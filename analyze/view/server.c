@@ -188,13 +188,14 @@ static int answer(const struct nvt_view_server *server, struct nvt_edition *edit
 {
     const struct nvt_viewer *viewer = edition->viewer;
     int64_t a, b, c;
+    if (!strcmp(name, "edition"))
+        return nvt_edition_state(server->editions, edition, out);
+    if (!viewer)
+        return 1;
     if (!strcmp(name, "lanes"))
         return nvt_answer_lanes(viewer, out);
     if (!strcmp(name, "findings"))
         return nvt_edition_findings(edition, out);
-    if (!strcmp(name, "edition"))
-        return nvt_buffer_printf(out, "{\"edition\":%" PRIu64 ",\"is_beginning\":%d}\n",
-                                 edition->number, edition->is_beginning);
     if (!strcmp(name, "event"))
         return number_of(server, to, "lane", 0, UINT32_MAX, &a) ||
                        number_of(server, to, "track", 0, UINT32_MAX, &b) ||

@@ -101,8 +101,8 @@ static int make_room(struct nvt_viewer *viewer, size_t sides, size_t traces)
                : -1;
 }
 
-int nvt_viewer_make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
-                    struct nvt_error *err)
+static int make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides, int has_path,
+                struct nvt_error *err)
 {
     size_t traces = 0;
     for (size_t i = 0; i < sides; i++) {
@@ -119,7 +119,7 @@ int nvt_viewer_make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t 
         for (size_t i = 0; i < side->count; i++, viewer->count++) {
             struct nvt_scene *scene = &viewer->scenes[viewer->count];
             viewer->traces[viewer->count] = &inputs[s].traces[i];
-            if (nvt_scene_make(scene, inputs[s].traces[i].trace, err)) {
+            if (nvt_scene_make(scene, inputs[s].traces[i].trace, has_path, err)) {
                 viewer->count++;
                 return -1;
             }
@@ -127,6 +127,38 @@ int nvt_viewer_make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t 
         }
         if (shift_side(viewer, side) || find_loop(viewer, side))
             return nvt_fail(err, "out of memory");
+    }
+    return 0;
+}
+
+int nvt_viewer_make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
+                    struct nvt_error *err)
+{
+    return make(viewer, inputs, sides, 1, err);
+}
+
+int nvt_viewer_make_lanes(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
+                          struct nvt_error *err)
+{
+    return make(viewer, inputs, sides, 0, err);
+}
+
+int nvt_viewer_add_path(struct nvt_viewer *viewer, const struct nvt_viewer *base,
+                        struct nvt_error *err)
+{
+    if (make_room(viewer, base->side_count + 1, base->count + 1))
+        return nvt_fail(err, "out of memory");
+    for (; viewer->side_count < base->side_count; viewer->side_count++)
+        viewer->sides[viewer->side_count] = base->sides[viewer->side_count];
+    viewer->end = base->end;
+    viewer->unaligned = base->unaligned;
+    for (size_t i = 0; i < base->count; i++) {
+        viewer->traces[i] = base->traces[i];
+        viewer->shifts[i] = base->shifts[i];
+        viewer->count++;
+        if (nvt_scene_add_path(&viewer->scenes[i], &base->scenes[i], err))
+            return -1;
+        viewer->first[i + 1] = viewer->first[i] + viewer->scenes[i].count;
     }
     return 0;
 }

@@ -212,6 +212,38 @@ def growing(browser):
         view.wait()
 
 
+def slow(browser):
+    """What is not read yet has a page that says how far it is; what cannot be read is said there, too."""
+    with open(TRACE, "rb") as file:
+        content = file.read()
+    for text, end in ((content, True), (b"[1, 2", False)):
+        path = os.path.join(FOLDER, "slow.nvt" if end else "broken.json")
+        os.mkfifo(path)
+        pipe = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        view, address = start(NVTALLY, path)
+        try:
+            browser.send("Page.navigate", url=address)
+            browser.wait("document.readyState==='complete'&&$('note').textContent.startsWith('Reading: ')")
+            while text:
+                text = text[os.write(pipe, text):]
+            os.close(pipe)
+            if end:
+                browser.wait(READY)
+                browser.wait("document.documentElement.dataset.edition")
+                print("a slow file ends in its lanes:", browser.ask("new Set(all.lanes.map(l=>all.kinds[l.kind])).size"), browser.ask("$('note').hidden&&$('live').hidden"))
+                print("an event stays selected when lanes have other numbers:", browser.ask(
+                    "(()=>{const now=all.lanes.filter(l=>all.kinds[l.kind]!=='critical path'),i=now.length-1;chosen={lane:1000+i};"
+                    "renumber(now.map((l,k)=>({...l,id:1000+k})));return chosen.lane===now[i].id&&i+1<all.lanes.length})()"))
+            else:
+                browser.wait("/^It cannot be read: .*event 1/.test($('note').textContent)")
+                print("a broken one in one line:", browser.ask("$('findings').hidden"))
+                print("and status", view.wait(60))
+        finally:
+            if view.poll() is None:
+                view.terminate()
+                view.wait()
+
+
 def document(browser):
     """The page within a report: one file, opened as such."""
     path = os.path.join(FOLDER, "r.html")
@@ -288,6 +320,7 @@ def main():
         fingers(browser)
         compare(browser)
         growing(browser)
+        slow(browser)
         document(browser)
         comparison(browser)
         browser.end()

@@ -568,7 +568,7 @@ async function find(what) {
   } catch (error) { failed(error); }
 }
 async function findings() {
-  if (isBeginning) return; // they are of the whole
+  if (isPart) { open('findings').textContent = 'They are of the whole recording.'; return; }
   const out = open('findings');
   out.textContent = 'Looking …';
   try {
@@ -682,36 +682,56 @@ async function getLanes() {
   classes = all.traces.map(() => ({}));
 }
 // A trace that is being recorded grows: the page follows, at its end if it shows that, or else where it is. Of a large one the
-// beginning comes first, and what is shown stays when the rest is there, unless nobody has moved yet.
-let edition = 0, watching = false, isBeginning = false, placed = '';
+// beginning comes first, and what is shown stays when the rest is there, unless nobody has moved yet. The critical path comes last.
+let edition = 0, watching = false, isBeginning = false, isPart = false, lacksPath = false, placed = '';
+const bytes = n => n >= 1e9 ? (n / 1e9).toFixed(2) + ' GB' : (n / 1e6).toFixed(n < 1e7 ? 1 : 0) + ' MB';
+const progress = now => now.bytes && now.read >= now.bytes ? bytes(now.bytes) + ' are read, lanes follow' : bytes(now.read || 0) + (now.bytes ? ' of ' + bytes(now.bytes) + ' are read' : ' are read');
+// The same events in lanes of other numbers: those of a critical path have come between them.
+function renumber(before) {
+  const rest = all.lanes.filter(lane => all.kinds[lane.kind] !== 'critical path'), now = new Map(before.map((lane, i) => [lane.id, rest[i].id]));
+  for (const spot of [chosen, under, pinned, ...links]) if (spot) spot.lane = now.get(spot.lane);
+}
+function status(now) {
+  isPart = !!now.is_beginning;
+  isBeginning = isPart && !now.failed;
+  lacksPath = !!now.lacks_path;
+  $('live').hidden = !now.is_beginning && !lacksPath && !all.sides.some(of => of.goes_on);
+  $('live').textContent = now.failed ? 'the beginning only' : isBeginning ? 'reading the rest: ' + progress(now) : lacksPath ? 'following the critical path' : 'recording';
+  if (now.failed) note('The rest cannot be read: ' + visible(now.failed));
+  edition = now.edition;
+  document.documentElement.dataset.edition = isBeginning || lacksPath ? '' : edition;
+}
 async function watch() {
   if (watching || document.hidden) return;
   watching = true;
   try {
-    const {edition: now, is_beginning} = await ask('edition');
-    if (now !== edition) {
-      const wasBeginning = isBeginning;
-      const length = to - from, atEnd = to >= high(), whole = atEnd && from <= low(), before = high();
+    const now = await ask('edition');
+    if (now.edition !== edition) {
+      const wasBeginning = isBeginning, before = now.same && edition === now.edition - 1 && all.lanes;
+      const length = to - from, atEnd = to >= high(), whole = atEnd && from <= low(), end = high();
       await getLanes();
       tiles.clear();
       wanted = '';
-      chosen = under = pinned = null;
-      links = [];
-      $('event').hidden = true;
+      if (before) renumber(before);
+      else {
+        chosen = under = pinned = null;
+        links = [];
+        $('event').hidden = true;
+      }
       layOut();
-      offer(!wasBeginning || placed !== location.hash);
-      isBeginning = !!is_beginning;
-      if (wasBeginning) placed === location.hash ? place() : show(from, to);
-      else whole ? everything() : atEnd ? show(to - length + high() - before, to + high() - before) : show(from, to);
-      findings();
+      isPart = !!now.is_beginning;
+      if (before) { draw(); load(); }
+      else {
+        offer(!wasBeginning || placed !== location.hash);
+        if (wasBeginning) placed === location.hash ? place() : show(from, to);
+        else whole ? everything() : atEnd ? show(to - length + high() - end, to + high() - end) : show(from, to);
+        findings();
+      }
     }
-    edition = now;
-    $('live').hidden = !isBeginning && !all.sides.some(of => of.goes_on);
-    $('live').textContent = isBeginning ? 'reading the rest' : 'recording';
-    document.documentElement.dataset.edition = isBeginning ? '' : edition;
+    status(now);
   } catch { /* the next question says so */ }
   watching = false;
-  if (isBeginning) setTimeout(watch, 200);
+  if (isBeginning || lacksPath) setTimeout(watch, 200);
 }
 let hash = '';
 function place() {
@@ -719,11 +739,24 @@ function place() {
   asked && +asked[2] > +asked[1] ? show(+asked[1], +asked[2]) : loop();
   placed = location.hash;
 }
+// Until there is something to show: how far reading is. The last state, which is asked for first: lanes may be newer, but not older.
+async function wait() {
+  for (;;) {
+    const now = await ask('edition');
+    if (now.edition || now.failed) return now;
+    note('Reading: ' + progress(now));
+    await new Promise(done => setTimeout(done, 200));
+  }
+}
 async function begin() {
+  let now = null;
   try {
-    if (!data) { const now = await ask('edition'); edition = now.edition; isBeginning = !!now.is_beginning; } // first: lanes may be newer, but not older
+    if (!data) now = await wait();
+    if (now && !now.edition) { note('It cannot be read: ' + visible(now.failed)); $('findings').hidden = true; return; }
+    note('');
     await getLanes();
   } catch (error) { failed(error); return; }
+  if (now) status(now);
   $('title').textContent = visible(all.sides.map((of, number) => (all.sides.length > 1 ? 'AB'[number] + ' ' : '') + all.traces.slice(of.first, of.first + of.traces).join(', ')).join(' vs '));
   document.title = visible(all.traces[0] || '') + ' – nvtally view';
   if (all.unaligned) note('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
