@@ -145,17 +145,41 @@ static void the_old_profiler_has_arrows(void **state)
     nvt_trace_free(trace);
 }
 
-/* Names that mean nothing here, or come behind the events: ranges of the host. */
 static void other_lanes_are_of_the_host(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = kit_read_text(
-        "t.json", "[" PROCESS(1, "my stream: fast") THREAD(1, 2, "Stream 2")
-                      EVENT(1, 2, "work", 0, 10, "") EVENT(9, 20, "fusion", 50, 100, "")
-                          PROCESS(9, "/device:GPU:0") THREAD(9, 20, "Stream #20") END);
+    struct nvt_trace *trace =
+        kit_read_text("t.json", "[" PROCESS(1, "my stream: fast") THREAD(1, 2, "Stream 2")
+                                    EVENT(1, 2, "work", 0, 10, "") END);
     assert_int_equal(trace->ops.count, 0);
-    assert_int_equal(trace->ranges.count, 2);
+    assert_int_equal(trace->ranges.count, 1);
     nvt_trace_free(trace);
+}
+
+/* Of the process, of the thread, or of both: also where something has to be repaired, and where the file has facts once. */
+static void names_may_come_behind(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"A\"}],\"traceEvents\":[" EVENT(
+            1, 2, "work", 0, 10, "") EVENT(9, 20, "fusion", 50, 100, "") PROCESS(9, "/device:GPU:3")
+            THREAD(9, 20, "Stream #20") END "}",
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"A\"}],\"traceEvents\":[" EVENT(
+            1, 2, "work", 0, 10, "") PROCESS(9, "/device:GPU:3") EVENT(9, 20, "fusion", 50, 100, "")
+            THREAD(9, 20, "Stream #20") END "}",
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"A\"}],\"traceEvents\":[" EVENT(
+            1, 2, "work", 0, 10, "\"x\":inf") THREAD(9, 20, "Stream #20")
+            EVENT(9, 20, "fusion", 50, 100, "") PROCESS(9, "/device:GPU:3") END "}"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        struct nvt_trace *trace = kit_read_text("t.json", texts[i]);
+        assert_int_equal(trace->ranges.count, 1);
+        assert_int_equal(trace->ops.count, 1);
+        assert_int_equal(trace->ops.device[0], 3);
+        assert_int_equal(trace->ops.stream[0], 20);
+        assert_int_equal(trace->devices.count, 1);
+        assert_int_equal(trace->notes && strstr(trace->notes, "repaired"), i == 2);
+        nvt_trace_free(trace);
+    }
 }
 
 #define ROCPROF_LANE(pid, name)                                                                    \
@@ -272,6 +296,7 @@ int main(void)
         cmocka_unit_test(ascend_has_streams),
         cmocka_unit_test(the_old_profiler_has_arrows),
         cmocka_unit_test(other_lanes_are_of_the_host),
+        cmocka_unit_test(names_may_come_behind),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -29,6 +29,19 @@ static int has_names_of_pytorch(const struct nvt_trace *trace)
     return nvt_has_pytorch_operators(trace);
 }
 
+/* Read who is named how, for names that come behind the events that need them. 0, or -1 with err filled. */
+static int read_names(const char *path, struct nvt_kineto_parser *parser, struct nvt_error *err)
+{
+    uint64_t repaired = 0;
+    parser->reader.only_names = 1;
+    const int status =
+        nvt_json_stream_ahead(path, &nvt_kineto_handler, parser, &nvt_kineto_ahead, &repaired, err);
+    parser->reader.only_names = 0;
+    parser->reader.events = 0;
+    parser->depth = 0;
+    return status;
+}
+
 static int read_events(const char *path, struct nvt_trace *trace, int repairs, int *is_rocprofv3,
                        struct nvt_error *err)
 {
@@ -40,8 +53,12 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs, i
     parser->reader = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
     parser->strings = trace->strings;
-    int status = nvt_json_stream_ahead(path, &nvt_kineto_handler, parser, &nvt_kineto_ahead,
+    int status = repairs ? read_names(path, parser, &own) : 0;
+    if (!status)
+        status = nvt_json_stream_ahead(path, &nvt_kineto_handler, parser, &nvt_kineto_ahead,
                                        repairs ? &repaired : NULL, &own);
+    if (!status && !repairs && parser->reader.dialects.is_late)
+        status = nvt_fail_at(&own, path, -1, "names what its lanes are behind their events");
     *is_rocprofv3 = parser->is_rocprofv3 && !parser->has_events;
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))

@@ -97,8 +97,10 @@ struct nvt_kineto_launch {
 /* Of the lanes of other profilers. */
 struct nvt_kineto_dialects {
     int has_ops;
-    int is_rocprof;                /* it has lanes of rocprof: 0 is not known yet, -1 no */
-    uint64_t derived, barriers;    /* events that were left out */
+    int has_host;               /* a lane was taken for the host's by what was known of its name */
+    int is_late;                /* a name came behind events that it would have made others */
+    int is_rocprof;             /* it has lanes of rocprof: 0 is not known yet, -1 no */
+    uint64_t derived, barriers; /* events that were left out */
     struct nvt_map by_correlation; /* id -> of launches */
     struct nvt_map arrows, ends;   /* their id, and where they end -> of launches */
     struct nvt_kineto_launch *launches;
@@ -169,6 +171,7 @@ struct nvt_kineto {
     uint64_t mistimed;    /* or have a time that is none; */
     uint64_t unread[128]; /* others by phase: their kind is not read */
     const char *backend;  /* by the calls so far; NULL: there was no such call */
+    int only_names;       /* events that name processes and threads are read alone */
 };
 
 /* Whether anything is known by an event's id, its strings being in that table: else it needs none (NVT_NO_STRING). */

@@ -107,6 +107,7 @@ static void place(struct nvt_kineto *reader, struct nvt_kineto_owner *lane, cons
     const struct dialect *dialect = table;
     const struct dialect *const end = table + NVT_COUNT_OF(table);
     lane->lane = HOST;
+    reader->dialects.has_host = 1;
     if (is_rocprof(reader)) {
         place_rocprof(reader, lane, process);
         return;
@@ -129,6 +130,30 @@ static void place(struct nvt_kineto *reader, struct nvt_kineto_owner *lane, cons
         if (strstr(process, "/stream:all") && has_numbered_streams(reader))
             lane->lane = DERIVED;
     }
+}
+
+/* Whether a process of that name has lanes that are not the host's. */
+static int has_lanes(const char *process)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(table); i++)
+        if (strstr(process, table[i].process))
+            return 1;
+    for (size_t i = 0; i < NVT_COUNT_OF(rocprof); i++)
+        if (rocprof[i].lane != HOST && is_like(process, rocprof[i].process))
+            return 1;
+    return 0;
+}
+
+void nvt_dialect_name(struct nvt_kineto *reader, const struct nvt_kineto_owner *process,
+                      const struct nvt_kineto_owner *thread, const char *name)
+{
+    struct nvt_kineto_dialects *dialects = &reader->dialects;
+    if (thread)
+        dialects->is_late |= thread->lane != UNKNOWN && thread->name != reader->event.label &&
+                             has_lanes(nvt_name(reader->trace, process->name));
+    else
+        dialects->is_late |=
+            dialects->has_host && process->name != reader->event.label && has_lanes(name);
 }
 
 /* --- operations --- */

@@ -12,7 +12,8 @@
  *                             Its events say their process, device and nanoseconds in their args
  *   torch.autograd.profiler   "CUDA functions", a thread a device (before Kineto, and with use_kineto=False)
  *
- * A lane's names have to come before its events, as all of these write them; else its events are ranges of the host.
+ * All of these write a lane's names in front of its events. Files that other tools have sorted may have them behind: then all names are
+ * read first, and the file once more.
  */
 #ifndef NVT_KINETO_DIALECTS_H
 #define NVT_KINETO_DIALECTS_H
@@ -22,6 +23,10 @@
 /* Take the event that was read, a complete one of no category that is known, if it is of a device's lane or of a derived one. 1: it
  * was; 0: it is the host's; -1 with err filled. */
 int nvt_dialect_take(struct nvt_kineto *reader);
+
+/* The name of a process, or of a thread of one, is about to be known. Notes whether it comes too late. */
+void nvt_dialect_name(struct nvt_kineto *reader, const struct nvt_kineto_owner *process,
+                      const struct nvt_kineto_owner *thread, const char *name);
 
 /* rocprof's times in nanoseconds, which its args have, become the event's. */
 void nvt_dialect_times(struct nvt_kineto_event *event);

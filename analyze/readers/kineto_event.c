@@ -191,8 +191,12 @@ static int add_name(struct nvt_kineto *reader)
     if (!of_process && strcmp(what, "thread_name"))
         return 0;
     struct nvt_kineto_owner *owner = of_process ? process_owner(reader) : thread_owner(reader);
-    if (!owner)
+    const struct nvt_kineto_owner *process = owner ? process_owner(reader) : NULL;
+    owner = process && !of_process ? thread_owner(reader) : owner; /* as none moves any more */
+    if (!process)
         return nvt_kineto_no_memory(reader);
+    nvt_dialect_name(reader, process, of_process ? NULL : owner,
+                     nvt_name(reader->trace, reader->event.label));
     owner->name = reader->event.label;
     if (owner->row != NVT_NONE && of_process)
         reader->trace->processes.name[owner->row] = owner->name;
@@ -466,6 +470,8 @@ int nvt_kineto_add(struct nvt_kineto *reader)
     const struct nvt_kineto_event *event = &reader->event;
     if (event->phase == 'M')
         return add_name(reader);
+    if (reader->only_names)
+        return 0;
     if (!event->phase || !strchr("XBEbeSFniIRC", event->phase)) {
         const int taken =
             event->phase && strchr("sft", event->phase) ? nvt_dialect_flow(reader) : 0;

@@ -139,6 +139,8 @@ static int on_close(void *context)
     parser->key = OTHER_KEY;
     if (place == IN_EVENTS && parser->events)
         return -1; /* the list ends here */
+    if (parser->reader.only_names && (place == IN_DEVICE || place == IN_PG))
+        return 0;
     if (place == IN_DEVICE && nvt_device_add(parser->reader.trace, &parser->device) == NVT_NONE)
         return nvt_kineto_parser_no_memory(parser);
     if (place == IN_PG && parser->group.name &&
@@ -162,6 +164,8 @@ static int cut(void *context)
     struct nvt_kineto_parser *parser = context;
     if (!parser->reader.events)
         return -1;
+    if (parser->reader.only_names)
+        return 0;
     nvt_trace_warn(parser->reader.trace,
                    "ends in the middle, after event %llu: what was written until then was read",
                    (unsigned long long)parser->reader.events);
