@@ -98,7 +98,7 @@ const char *nvt_class_color(enum nvt_kernel_class class)
     static const char *const colors[NVT_KERNEL_CLASSES] = {
         [NVT_CLASS_GEMM] = NVT_BLUE,          [NVT_CLASS_ATTENTION] = "#882255",
         [NVT_CLASS_ELEMENTWISE] = NVT_PURPLE, [NVT_CLASS_COPY] = NVT_YELLOW,
-        [NVT_CLASS_COMMUNICATION] = NVT_RED,  [NVT_CLASS_OTHER] = "#999999"};
+        [NVT_CLASS_COMMUNICATION] = NVT_RED,  [NVT_CLASS_OTHER] = "#bbbbbb"};
     return colors[class];
 }
 

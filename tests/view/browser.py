@@ -57,6 +57,11 @@ class Browser:
                         "if(n++>1200)return done(false);setTimeout(look,50)};look()})" % script):
             sys.exit("never: " + script)
 
+    def key(self, key, code, **more):
+        """A key, pressed and let go; with a text what it writes."""
+        for kind in ("keyDown" if more else "rawKeyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
+
     def mouse(self, kind, x, y, **more):
         self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 

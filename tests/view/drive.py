@@ -53,6 +53,61 @@ def as_stats(browser):
     print("kernels of the selected time as in stats:", len(wanted) > 20 and sorted(tuple(row) for row in said if not row[0].startswith("[")) == wanted)
 
 
+CONTROLS = "[...document.querySelectorAll('button,input,select,summary,[tabindex]')].filter(e=>e.checkVisibility()&&!e.disabled)"
+
+
+def tab_through(browser):
+    """How many controls Tab reaches, one after the other, how many there are, and whether each shows that it has the focus."""
+    wanted = browser.ask("(()=>{document.activeElement.blur();const all=%s;all.forEach((e,i)=>e.dataset.tab=i);return all.length})()" % CONTROLS)
+    reached, is_seen = set(), True
+    for _ in range(wanted + 2):
+        browser.key("Tab", 9)
+        tab, outline = browser.ask("(()=>{const e=document.activeElement,s=getComputedStyle(e);return [e.dataset.tab??'',e===document.body||"
+                                   "s.outlineStyle==='solid'&&parseFloat(s.outlineWidth)>=2&&s.outlineColor!==s.backgroundColor]})()")
+        is_seen = is_seen and outline
+        reached.add(tab)
+    reached.discard("")
+    return len(reached), wanted, is_seen
+
+
+def keyboard(browser):
+    """Every control is reached by Tab, shows that, has a name, and works without a mouse."""
+    browser.send("Accessibility.enable")
+    browser.ask("choose(null);find('gemm')")
+    browser.wait("$('found').dataset.ready==='gemm'")
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 400)):
+        browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        browser.send("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+        browser.wait("innerWidth===%d&&(side===0)===%s" % (width, "true" if width == 400 else "false"))
+        reached, wanted, is_seen = tab_through(browser)
+        print("Tab reaches all of them,", scheme, str(width) + ":", reached == wanted and wanted > 15, is_seen)
+    browser.send("Emulation.clearDeviceMetricsOverride")
+    browser.wait("side>0")
+    nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
+    roles = {"button", "searchbox", "textbox", "combobox", "DisclosureTriangle", "application", "link"}
+    controls = [node for node in nodes if node.get("role", {}).get("value") in roles and not node.get("ignored")]
+    print("controls without a name:", sorted(node["role"]["value"] for node in controls if not node.get("name", {}).get("value")), len(controls) > 15)
+    browser.ask("find('');document.querySelector('#labels button').focus()")
+    before = browser.ask("places.length")
+    browser.key("Enter", 13, text="\r")
+    print("Enter folds lanes, and the focus stays:", browser.ask("places.length") < before, browser.ask("document.activeElement.closest('#labels')!==null"))
+    browser.key("Enter", 13, text="\r")
+    print("and unfolds them:", browser.ask("places.length") == before)
+    browser.ask("everything();$('scroll').focus()")
+    browser.wait(READY)
+    for key, code in (("ArrowDown", 40), ("ArrowRight", 39), ("Enter", 13)):
+        browser.key(key, code)
+    browser.wait("chosen&&$('event').querySelector('h3')")
+    browser.wait("[...$('event').querySelectorAll('button')].some(b=>/^(before|after)/.test(b.textContent))")
+    browser.ask("[...$('event').querySelectorAll('button')].find(b=>/^(before|after)/.test(b.textContent)).focus()")
+    name = browser.ask("[chosen.lane,chosen.row].join()")
+    browser.key("Enter", 13, text="\r")
+    browser.wait("[chosen.lane,chosen.row].join()!=='%s'" % name)
+    print("a neighbour by Enter, and the focus stays:", browser.ask("document.activeElement.closest('#event')!==null"))
+    browser.key("Escape", 27)
+    print("Esc selects nothing:", browser.ask("chosen===null"))
+
+
 def touch(browser, kind, *points):
     browser.send("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)])
 
@@ -311,6 +366,7 @@ def main():
     try:
         browser = Browser(BROWSER, "1280,800", FOLDER)
         use(browser, address)
+        keyboard(browser)
         for scheme, least in (("light", True), ("dark", False)):
             browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
             print(scheme + ":", (int(browser.ask("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")) > 127) == least)

@@ -5,8 +5,8 @@ const HEAD = 18, ROW = 16, CURVE = 36, GAP = 6, MOST_TRACKS = 64;
 // Okabe and Ito's colours for all kinds of sight, lighter so that dark text reads on them.
 const COLORS = ['#8ecdf0', '#f2c14e', '#6fd0ae', '#f0a27a', '#d9a6c8', '#a9b8f0', '#cfd36b', '#9fd8d8', '#e8b7a0', '#b7d99a'];
 // Classes of operations have the colours of the charts (plots/looks.c): GEMM, attention, elementwise, copy, communication, others.
-const CLASSES = ['#0072b2', '#882255', '#cc79a7', '#f0e442', '#d55e00', '#999999'], DARK = ['#0072b2', '#882255'];
-const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another API call': '#8ecdf0', 'host code': '#e07b5a'};
+const CLASSES = ['#0072b2', '#882255', '#cc79a7', '#f0e442', '#d55e00', '#bbbbbb'], DARK = ['#0072b2', '#882255'];
+const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another API call': '#8ecdf0', 'host code': '#c8603c'};
 // Copies of a side that are shown, one or two: moments of one lie on the shown axis once its shift is taken from them.
 let copies = [{side: 0, shift: 0, letter: ''}], pinned = null;
 let all, from = 0, to = 1, names = [], classes = [], tiles = new Map(), places = [], under = null, chosen = null, marked = null, side = 184;
@@ -146,7 +146,8 @@ function inOrder() {
 // Processes whose lanes are folded.
 const folded = new Set(), groupOf = (lane, copy) => copy + ' ' + lane.trace + ' ' + lane.process;
 function putFold(item, group, name) {
-  const button = make('button', folded.has(group) ? '\u25b8' : '\u25be'), again = () => { layOut(); draw(); load(); };
+  const button = make('button', folded.has(group) ? '\u25b8' : '\u25be'), again = () => { layOut(); draw(); load(); [...$('labels').querySelectorAll('button')].find(one => one.dataset.group === group).focus(); };
+  button.dataset.group = group;
   button.setAttribute('aria-expanded', String(!folded.has(group)));
   button.setAttribute('aria-label', 'lanes of ' + visible(name));
   button.onclick = () => { folded.delete(group) || folded.add(group); again(); };
@@ -421,7 +422,7 @@ function point(spot, clientX, clientY) {
   }, 150);
 }
 
-function open(id, on = true) { $(id).hidden = !on; if (on) $(id).open = true; const inside = $(id).lastElementChild; inside.replaceChildren(); return inside; }
+function open(id, on = true) { $(id).hidden = !on; if (on) $(id).open = true; const inside = $(id).lastElementChild, had = inside.contains(document.activeElement); inside.replaceChildren(); if (had) $(id).firstElementChild.focus(); return inside; }
 const go = (parent, label, action) => { const button = make('button', label, parent); button.onclick = action; return button; };
 function table(parent, heads, rows) {
   const element = make('table', undefined, parent), head = make('tr', undefined, element);
@@ -617,7 +618,7 @@ function key(event) {
   const keys = {w: () => zoom(.7), s: () => zoom(1 / .7), a: () => move(-.2), d: () => move(.2), '0': everything, '+': () => zoom(.7), '-': () => zoom(1 / .7), '/': () => $('text').focus(), p: pin, c: compare, m: () => markEvent(), M: () => markEvent(true), '?': () => { $('keys').open = true; $('keys').scrollIntoView(); },
     f: () => marked ? show(...marked) : chosen && lookAt(chosen.start, chosen.end), Escape: () => { marked = null; $('window').hidden = true; choose(null); point(null); },
     ArrowRight: () => step(1, 0), ArrowLeft: () => step(-1, 0), ArrowDown: () => step(0, 1), ArrowUp: () => step(0, -1), Enter: () => under && choose(under)};
-  if (event.target.closest('aside, nav') && /Enter|Arrow/.test(event.key)) return;
+  if (event.target.closest('aside, nav') && /Arrow/.test(event.key) || event.target.closest('button, summary') && event.key === 'Enter') return;
   if (keys[event.key]) { keys[event.key](); event.preventDefault(); }
 }
 function wheel(event) {
