@@ -59,9 +59,12 @@ class Table:
         import pyarrow  # pylint: disable=import-outside-toplevel
         return pyarrow.table(self)
 
-    def to_pandas(self):
-        """As pandas.DataFrame, through pyarrow."""
-        return self.to_arrow().to_pandas()
+    def to_pandas(self, copy=True):
+        """As pandas.DataFrame, through pyarrow; without a copy, columns have types of Arrow (pandas.ArrowDtype)."""
+        if copy:
+            return self.to_arrow().to_pandas()
+        import pandas  # pylint: disable=import-outside-toplevel
+        return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
 
     def to_polars(self):
         """As polars.DataFrame."""

@@ -87,6 +87,15 @@ def recording(folder):
     assert kept.status == 3 and os.path.exists(kept.path)
 
 
+# Made for each reader, of others.
+COMPUTED = {"id", "file", "rank", "detail", "duration"}
+
+
+def addresses(table, column):
+    """Of the values of each column of fixed width: names are in dictionaries, of which only the numbers are."""
+    return {name: column(table[name]).buffers()[1].address for name in table.columns if name not in COMPUTED}
+
+
 def arrow():
     pyarrow = module_found("pyarrow")
     if not pyarrow:
@@ -104,7 +113,7 @@ def arrow():
     first, second = pyarrow.table(trace["ops"]), pyarrow.table(trace["ops"])
     borrowed = {column for column in first.column_names
                 if first[column].chunk(0).buffers()[1].address == second[column].chunk(0).buffers()[1].address}
-    assert set(first.column_names) - borrowed == {"id", "file", "rank", "detail", "duration"}, borrowed
+    assert set(first.column_names) - borrowed == COMPUTED, borrowed
     assert first.schema.field("start").metadata[b"unit"] == b"ns"
     sums = trace.sql("SELECT sum(start) AS a, sum(range) AS b, sum(api) AS c, count(DISTINCT name) AS d FROM ops").rows()[0]
     compute = __import__("pyarrow.compute", fromlist=["sum"])
@@ -119,12 +128,27 @@ def arrow():
     assert compute.sum(table["api"]).as_py() == two.sql("SELECT sum(api) AS n FROM ops").rows()[0]["n"]
 
 
+def frames_without_copy(trace):
+    """polars and pandas hold the columns where the library has them. (DuckDB reads them there: a result of its own is a copy.)"""
+    pyarrow, polars = module_found("pyarrow"), module_found("polars")
+    if not pyarrow or not polars or not module_found("pandas"):
+        return
+    ops = pyarrow.table(trace["ops"])
+    there = {name: ops[name].chunk(0).buffers()[1].address for name in ops.column_names if name not in COMPUTED}
+    of_pandas = addresses(trace["ops"].to_pandas(copy=False), lambda column: column.array._pa_array.chunk(0))
+    assert of_pandas == there, (of_pandas, there)
+    fixed = {name for name in there if not pyarrow.types.is_dictionary(ops.schema.field(name).type)}
+    of_polars = addresses(polars.DataFrame(trace["ops"]).select(fixed), lambda column: column.to_arrow())
+    assert len(fixed) == 16 and of_polars == {name: there[name] for name in fixed}, (of_polars, there)
+
+
 def frames():
     trace = nvtally.open(TRACE)
+    frames_without_copy(trace)
     total = trace.sql("SELECT sum(duration) AS n FROM ops").rows()[0]["n"]
     if module_found("pyarrow") and module_found("pandas"):
         for name in trace.tables:
-            assert len(trace[name].to_pandas()) == len(trace[name])
+            assert len(trace[name].to_pandas()) == len(trace[name]) == len(trace[name].to_pandas(copy=False))
         assert trace["ops"].to_pandas()["duration"].sum() == total
     polars = module_found("polars")
     if polars:
@@ -133,6 +157,9 @@ def frames():
         assert trace["ops"].to_polars()["duration"].sum() == total
     duckdb = module_found("duckdb")
     if duckdb:
+        for name in trace.tables:
+            read = trace[name]
+            assert len(duckdb.sql("SELECT * FROM read").fetchall()) == len(read), name
         ops, kernel_shapes = trace["ops"], trace["kernel_shapes"]
         assert duckdb.sql("SELECT sum(duration) FROM ops").fetchall()[0][0] == total
         count = duckdb.sql("SELECT count(*) FROM ops o JOIN kernel_shapes k ON k.id = o.detail WHERE o.kind = 0")
@@ -212,6 +239,34 @@ def files(folder):
         assert len(rows) == 64 and len({row[1:] for row in rows}) == 1
         assert sum(row[1] for row in rows) == sum(row["Total Time (ns)"] for row in report)
         assert sum(row[2] for row in rows) == sum(row["Instances"] for row in report)
+    kernels = nvtally.open(*ranks).sql("SELECT sum(duration) AS a, count(*) AS n FROM kernels").rows()[0]
+    dask_reads(job, kernels)
+    spark_reads(job, kernels)
+
+
+def dask_reads(job, kernels):
+    if not module_found("dask"):
+        return
+    frame = __import__("dask.dataframe", fromlist=["read_parquet"])
+    ops, shapes = frame.read_parquet(f"{job}/ops"), frame.read_parquet(f"{job}/kernel_shapes")
+    joined = ops[ops.kind == 0].merge(shapes[["id"]], left_on="detail", right_on="id")
+    sums = joined.groupby("rank", observed=True).duration.agg(["sum", "count"]).compute()
+    assert len(sums) == 64 and {"a": sums["sum"].sum(), "n": sums["count"].sum()} == kernels, sums
+
+
+def spark_reads(job, kernels):
+    """NVTALLY_SPARK_OPTIONS: options of Java that the machine needs."""
+    if not module_found("pyspark"):
+        return
+    builder = __import__("pyspark.sql", fromlist=["SparkSession"]).SparkSession.builder.master("local[2]")
+    spark = (builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
+             .config("spark.driver.extraJavaOptions", os.environ.get("NVTALLY_SPARK_OPTIONS", "")).getOrCreate())
+    for name in "ops", "kernel_shapes":
+        spark.read.parquet(f"{job}/{name}").createOrReplaceTempView(name)
+    rows = spark.sql("SELECT o.rank, sum(duration) AS a, count(*) AS n FROM ops o JOIN kernel_shapes k ON k.id = o.detail "
+                     "WHERE o.kind = 0 GROUP BY o.rank").collect()
+    spark.stop()
+    assert len(rows) == 64 and {"a": sum(row.a for row in rows), "n": sum(row.n for row in rows)} == kernels, rows
 
 
 def main():
