@@ -13,6 +13,7 @@
 #define TOLERANCE    0.5 /* percent */
 #define MEMBER_NAME  64
 #define NUMBER_WORDS 160
+#define WHY_MOST     160
 
 void nvt_claims_free(struct nvt_claims *claims)
 {
@@ -162,19 +163,23 @@ static void write_bounds(const struct bounds *bounds, char out[NUMBER_WORDS])
                  bounds->at_most);
 }
 
-/* The statement of a claim, malloc'ed: its own, or that which asks for a finding. NULL with err. */
+/* The statement of a claim, malloc'ed: its own, or that which asks for a finding: its share, how often it is there, and whether a
+ * rule of that name looked. NULL with err. */
 static char *statement_of(const char *query, const char *finding, struct nvt_error *err)
 {
     struct nvt_buffer text = {0};
     if (query)
         (void)nvt_buffer_printf(&text, "%s", query);
     else {
-        (void)nvt_buffer_printf(&text,
-                                "SELECT ifnull(max(share_percent), 0), count(*) FROM findings "
-                                "WHERE cause = '");
+        (void)nvt_buffer_printf(&text, "WITH asked(name) AS (SELECT '");
         for (; finding && *finding; finding++)
             (void)nvt_buffer_printf(&text, *finding == '\'' ? "''" : "%c", *finding);
-        (void)nvt_buffer_printf(&text, "' COLLATE NOCASE");
+        (void)nvt_buffer_printf(
+            &text, "') SELECT (SELECT max(share_percent) FROM "
+                   "findings, asked WHERE cause = name COLLATE NOCASE), "
+                   "(SELECT count(*) FROM findings, asked WHERE cause = name COLLATE NOCASE), "
+                   "(SELECT count(*) FROM rules, asked WHERE cause = name COLLATE NOCASE), "
+                   "(SELECT lacks FROM rules, asked WHERE cause = name COLLATE NOCASE)");
     }
     (void)nvt_buffer_append(&text, "", 1);
     if (!text.failed)
@@ -193,6 +198,25 @@ static double answer_of(const struct nvt_table *table, const char **why)
            : nvt_table_column(table, 0)->type == NVT_TEXT ? "the query answers a text"
                                                           : NULL;
     return *why ? NAN : nvt_table_real(table, 0, 0);
+}
+
+/* Of a finding, which may be none: NaN, too. A rule that found nothing says no more than that its threshold was not reached. */
+static double share_of(const struct nvt_table *table, const struct bounds *bounds, int has_bounds,
+                       char why[WHY_MOST])
+{
+    if (nvt_table_int(table, 0, 1)) {
+        if (has_bounds && nvt_table_is_null(table, 0, 0))
+            snprintf(why, WHY_MOST, "the finding has no share of the time");
+        return nvt_table_is_null(table, 0, 0) ? NAN : nvt_table_real(table, 0, 0);
+    }
+    if (!nvt_table_int(table, 0, 2))
+        snprintf(why, WHY_MOST, "diagnose has no finding of that name (nvtally diagnose --rules)");
+    else if (!nvt_table_is_null(table, 0, 3))
+        snprintf(why, WHY_MOST, "it needs %s, which the input has not",
+                 nvt_table_text(table, 0, 3));
+    else if (!isnan(bounds->equals) || !isnan(bounds->at_most))
+        snprintf(why, WHY_MOST, "not found, so its share is below the rule's threshold");
+    return NAN;
 }
 
 static int read_bounds(const struct nvt_record *claim, const char *before, struct bounds *bounds,
@@ -230,15 +254,20 @@ int nvt_claim_check(struct nvt_sql *sql, const struct nvt_record *claim, const c
     if (!statement)
         return -1;
     double number = NAN;
+    int is_there = 1;
+    char unknown[WHY_MOST] = "";
     if (nvt_sql_answer(sql, statement, limits, &tables, &problem))
         why = problem.message;
-    else
+    else if (query)
         number = answer_of(tables.items[0], &why);
-    int verdict = why                      ? NVT_CLAIM_UNKNOWN
-                  : holds(&bounds, number) ? NVT_CLAIM_HOLDS
-                                           : NVT_CLAIM_FAILS;
-    if (!why && finding && !nvt_table_int(tables.items[0], 0, 1))
-        verdict = NVT_CLAIM_FAILS;
+    else {
+        is_there = nvt_table_int(tables.items[0], 0, 1) > 0;
+        number = share_of(tables.items[0], &bounds, has_bounds, unknown);
+        why = *unknown ? unknown : NULL;
+    }
+    const int verdict = why                                  ? NVT_CLAIM_UNKNOWN
+                        : is_there && holds(&bounds, number) ? NVT_CLAIM_HOLDS
+                                                             : NVT_CLAIM_FAILS;
     write_bounds(&bounds, claimed);
     nvt_table_put(table, text_of(claim, before, "id"), text_of(claim, before, "claim"),
                   words[verdict], number, has_bounds ? claimed : "found", why);

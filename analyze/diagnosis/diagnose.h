@@ -238,6 +238,12 @@ int nvt_findings_leave_minor(struct nvt_findings *findings, size_t *count, struc
 int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
                         struct nvt_error *err);
 
+/* What the traces of an input have, of enum nvt_rule_needs. 0, or -1 with err (out of memory). */
+int nvt_diagnose_has(const struct nvt_input *input, unsigned *has, struct nvt_error *err);
+
+/* What a rule needs and no trace has ("device operations"), of `has`; NULL: nothing is missing. */
+const char *nvt_rule_lacks(const struct nvt_rule *rule, unsigned has);
+
 /* Append a line for each kind of record that no trace has and rules need: how many of them were skipped for it, and how
  * to record it: with what recorded the traces, with record where that differs. A level that was on is not asked for. 0, or -1 with err (out of memory). */
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,

@@ -102,17 +102,32 @@ static size_t first_missing(unsigned needs, unsigned has)
     return i;
 }
 
+int nvt_diagnose_has(const struct nvt_input *input, unsigned *has, struct nvt_error *err)
+{
+    *has = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (nvt_diagnosed_has(input->traces[i].trace, has))
+            return nvt_fail(err, "out of memory");
+        else if (input->traces[i].diagnosed)
+            *has |= input->traces[i].diagnosed->has;
+    return 0;
+}
+
+const char *nvt_rule_lacks(const struct nvt_rule *rule, unsigned has)
+{
+    const size_t missing = first_missing(rule->needs, has);
+    return missing == RECORDS       ? NULL
+           : *records[missing].what ? records[missing].what
+                                    : "operators of torch.profiler without a GPU";
+}
+
 /* How many rules were skipped for each of `records`, and behind them how many looked. 0, or -1 when out of memory. */
 static int count_rules(const struct nvt_input *input, size_t skipped[RECORDS + 1], size_t *count,
                        unsigned *has)
 {
     const struct nvt_rule *const *rules = nvt_rules(count);
-    *has = 0;
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (nvt_diagnosed_has(input->traces[i].trace, has))
-            return -1;
-        else if (input->traces[i].diagnosed)
-            *has |= input->traces[i].diagnosed->has;
+    if (nvt_diagnose_has(input, has, NULL))
+        return -1;
     for (size_t i = 0; i < *count; i++)
         skipped[first_missing(rules[i]->needs, *has)]++;
     return 0;

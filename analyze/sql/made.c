@@ -9,6 +9,7 @@
 #include "../../lib/grow.h"
 #include "../device/gaps.h"
 #include "../diagnosis/diagnose.h"
+#include "../input/ranks.h"
 #include "../model/named_iterations.h"
 #include "../reports/report.h"
 #include "connection.h"
@@ -234,6 +235,31 @@ static int fill_findings(struct nvt_made *made, struct nvt_table *table, struct 
     return status;
 }
 
+static const struct nvt_column rule_columns[] = {{"cause", NVT_NAMES},
+                                                 {"about", NVT_NAMES},
+                                                 {"threshold", NVT_NAMES},
+                                                 {"remedy", NVT_NAMES},
+                                                 {"lacks", NVT_NAMES}};
+
+static int fill_rules(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err)
+{
+    const struct nvt_input *input = made->sql->input;
+    size_t runs, count, *numbers = nvt_input_run_numbers(input, &runs);
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    unsigned has = 0;
+    if (!numbers)
+        return nvt_fail(err, "out of memory");
+    free(numbers);
+    if (nvt_diagnose_has(input, &has, err))
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        nvt_table_put(table, rules[i]->cause, rules[i]->about, rules[i]->threshold,
+                      rules[i]->remedy,
+                      rules[i]->is_along && runs < 2 ? "runs that differ in a number"
+                                                     : nvt_rule_lacks(rules[i], has));
+    return 0;
+}
+
 /* --- gaps and iterations --- */
 
 static const struct nvt_column gap_columns[] = {
@@ -309,19 +335,25 @@ int nvt_sql_list_made(struct nvt_sql *sql, struct nvt_error *err)
         struct nvt_made made;
         const struct nvt_column *columns;
         size_t count;
-    } others[] = {{{.name = "findings", .about = "what diagnose finds", .fill = fill_findings},
-                   finding_columns,
-                   NVT_COUNT_OF(finding_columns)},
-                  {{.name = "gaps",
-                    .about = "when a device was idle, and what the host did then",
-                    .fill = fill_gaps},
-                   gap_columns,
-                   NVT_COUNT_OF(gap_columns)},
-                  {{.name = "iterations",
-                    .about = "iterations that ranges name, numbered in each process",
-                    .fill = fill_iterations},
-                   iteration_columns,
-                   NVT_COUNT_OF(iteration_columns)}};
+    } others[] = {
+        {{.name = "findings", .about = "what diagnose finds", .fill = fill_findings},
+         finding_columns,
+         NVT_COUNT_OF(finding_columns)},
+        {{.name = "rules",
+          .about = "what diagnose looks for; lacks: what it would need and is not in the input",
+          .fill = fill_rules},
+         rule_columns,
+         NVT_COUNT_OF(rule_columns)},
+        {{.name = "gaps",
+          .about = "when a device was idle, and what the host did then",
+          .fill = fill_gaps},
+         gap_columns,
+         NVT_COUNT_OF(gap_columns)},
+        {{.name = "iterations",
+          .about = "iterations that ranges name, numbered in each process",
+          .fill = fill_iterations},
+         iteration_columns,
+         NVT_COUNT_OF(iteration_columns)}};
     for (size_t i = 0; i < NVT_COUNT_OF(others); i++)
         if (add(sql, others[i].made, others[i].columns, others[i].count, err))
             return -1;
