@@ -91,7 +91,7 @@ static int join(void)
     nvt_session.image = nvt_ticks(control->clock);
     nvt_session.control = control;
     nvt_dormant_watches = control->is_dormant != 0;
-    nvt_steps_watch = *control->iteration != 0;
+    nvt_steps_begin();
     nvt_room_look();
     nvt_counts_are_asked = (control->trace & NVT_TRACE_COUNTERS) != 0;
     if (control->trace & NVT_TRACE_NVTX)

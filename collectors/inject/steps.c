@@ -20,6 +20,26 @@ static _Atomic uint32_t begun, done;
 
 /* --- counting --- */
 
+static char letters[2]; /* with which a name of an iteration may begin */
+
+void nvt_steps_begin(void)
+{
+    const char *name = nvt_session.control->iteration, *at = strrchr(name, '@');
+    nvt_steps_watch = *name != 0;
+    letters[0] = *name;
+    letters[1] = at ? at[1] : *name;
+}
+
+/* Most ranges are none, as their first letter says. */
+static int is_other(const nvtxEventAttributes_t *attributes)
+{
+    if (!attributes || attributes->messageType != NVTX_MESSAGE_TYPE_ASCII ||
+        !attributes->message.ascii)
+        return 0;
+    const char first = *attributes->message.ascii;
+    return first != letters[0] && first != letters[1];
+}
+
 /* The most that a process has had. */
 static void publish(uint64_t had)
 {
@@ -34,7 +54,7 @@ static void begin_slow(void);
 void nvt_steps_note(const struct nvt_event *event)
 {
     noted = NO_STEP;
-    if (!nvt_capture_matches(event, nvt_session.control->iteration))
+    if (is_other(event->attributes) || !nvt_capture_matches(event, nvt_session.control->iteration))
         return;
     const int pid = (int)syscall(SYS_getpid);
     if (atomic_exchange(&owner, pid) != pid)

@@ -14,6 +14,9 @@
 
 extern int nvt_steps_watch; /* the session knows what its iterations are */
 
+/* The process has joined it. */
+void nvt_steps_begin(void);
+
 /* Called for each push and start of such a session, before anything else: count it if it begins an iteration. */
 void nvt_steps_note(const struct nvt_event *event);
 
