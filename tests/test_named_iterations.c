@@ -181,7 +181,7 @@ static void pass(struct nvt_trace *trace, uint32_t thread, const char *model, in
     small_range(trace, thread, "PyTorch", model, start + 1, start + ns - 1, NVT_PUSH_POP);
 }
 
-/* Of models that are called in turn, the passes of one are iterations: of the one with most time, but for those called once. */
+/* Of models that are called in turn, the passes of one are iterations: of the one with most time, but for those called far less. */
 static void several_models_have_one_loop(void **state)
 {
     (void)state;
@@ -189,14 +189,16 @@ static void several_models_have_one_loop(void **state)
     const uint32_t thread = small_thread(trace, 1, 1);
     uint32_t count;
     pass(trace, thread, "Tokens", 0, 90000);
-    for (int64_t k = 1; k <= 4; k++) {
+    for (int64_t k = 0; k < 3; k++)
+        pass(trace, thread, "Traced", 20000000 + 10000 * k, 9000);
+    for (int64_t k = 1; k <= 20; k++) {
         pass(trace, thread, "Encoder", 100000 * k, 100);
-        pass(trace, thread, "Decoder", 100000 * k + 500, 2000);
+        pass(trace, thread, "Decoder", 100000 * k + 500, 1000);
     }
     small_trace_finish(trace);
     uint32_t *rows = nvt_iterations(trace, &count);
     assert_non_null(rows);
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 20);
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(trace->ranges.start[rows[i]], 100000 * (i + 1) + 500);
         assert_true(nvt_is_called_iteration(trace, rows[i]));

@@ -182,22 +182,28 @@ static double total_of(const struct lengths *lengths)
     return sum;
 }
 
-/* Forward passes of a program that infers over and over. */
+/* Forward passes of a program that infers over and over, and how many times as often another model may be called: those that
+ * trace or compile one are few. */
 #define LEAST_PASSES 3
+#define MOST_MORE    5
 
 /* `forward`, of the model with most time if there are several; 0: none is called over and over. */
 static unsigned inference_of(const struct search *search)
 {
-    uint32_t several = 0, best = NVT_NO_STRING;
-    for (uint32_t i = 0; search->models && i < nvt_strings_count(search->trace->strings); i++) {
-        const struct model *model = &search->models[i];
-        several += model->calls > 0;
-        if (model->calls >= LEAST_PASSES &&
-            (best == NVT_NO_STRING || model->ns > search->models[best].ns))
-            best = i;
+    const uint32_t count = search->models ? nvt_strings_count(search->trace->strings) : 0;
+    uint32_t several = 0, most = 0, best = NVT_NO_STRING;
+    for (uint32_t i = 0; i < count; i++) {
+        several += search->models[i].calls > 0;
+        most = search->models[i].calls > most ? search->models[i].calls : most;
     }
     if (several < 2)
         return search->ranges[INFERENCE].count >= LEAST_PASSES ? INFERENCE : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct model *model = &search->models[i];
+        if (model->calls >= LEAST_PASSES && model->calls >= most / MOST_MORE &&
+            (best == NVT_NO_STRING || model->ns > search->models[best].ns))
+            best = i;
+    }
     return best < (UINT_MAX >> KIND) - 1 ? INFERENCE | (best + 1) << KIND : 0;
 }
 

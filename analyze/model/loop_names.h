@@ -30,7 +30,8 @@ int nvt_is_of_loop(const struct nvt_trace *trace, unsigned loop, uint32_t range)
  * in them. Of several such names, that with most time. Those within another of the same name and thread do not count.
  *
  * Where there is none, and no backward and no optimizer, it is `forward` of record --pytorch in a program that infers, on whatever
- * threads. Where several models are called, it is that of one: of those called three times and more, the one with most time. The
+ * threads. Where several models are called, it is that of one: of those called three times and more,
+ * and a fifth as often as any, the one with most time. The
  * number then has that model's name, too. *loop gets it.
  * 0, or -1 when out of memory. Linear in the ranges.
  */
