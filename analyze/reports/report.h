@@ -86,6 +86,7 @@
     X(collectives)                                                                                 \
     X(ranks)                                                                                       \
     X(stragglers)                                                                                  \
+    X(stages)                                                                                      \
     X(memory_peak)                                                                                 \
     X(memory_at_peak)                                                                              \
     X(memory_segments)                                                                             \
