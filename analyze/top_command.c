@@ -28,6 +28,7 @@ static const char usage_text[] =
     "  + -                          open and close all\n"
     "  s                            sort by the next column\n"
     "  f                            findings, with evidence and remedies\n"
+    "  ?                            what keys do\n"
     "  q, Ctrl-C                    end\n\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
     "      --help           this text\n\n"
     "Exit status: 0 once it is ended, 2 without a terminal or if nothing can be read.\n"
@@ -181,15 +182,32 @@ static const struct {
     const char *sends;
     enum nvt_top_key key;
 } keys[] = {
-    {"\033[A", NVT_TOP_UP},       {"\033OA", NVT_TOP_UP},         {"k", NVT_TOP_UP},
-    {"\033[B", NVT_TOP_DOWN},     {"\033OB", NVT_TOP_DOWN},       {"j", NVT_TOP_DOWN},
-    {"\033[C", NVT_TOP_OPEN},     {"\033OC", NVT_TOP_OPEN},       {"l", NVT_TOP_OPEN},
-    {"\033[D", NVT_TOP_CLOSE},    {"\033OD", NVT_TOP_CLOSE},      {"h", NVT_TOP_CLOSE},
-    {"\033[5~", NVT_TOP_PAGE_UP}, {"\033[6~", NVT_TOP_PAGE_DOWN}, {"\033[H", NVT_TOP_FIRST},
-    {"\033[1~", NVT_TOP_FIRST},   {"\033[F", NVT_TOP_LAST},       {"\033[4~", NVT_TOP_LAST},
-    {"\r", NVT_TOP_TOGGLE},       {"\n", NVT_TOP_TOGGLE},         {" ", NVT_TOP_TOGGLE},
-    {"+", NVT_TOP_OPEN_ALL},      {"-", NVT_TOP_CLOSE_ALL},       {"s", NVT_TOP_SORT},
+    {"\033[A", NVT_TOP_UP},
+    {"\033OA", NVT_TOP_UP},
+    {"k", NVT_TOP_UP},
+    {"\033[B", NVT_TOP_DOWN},
+    {"\033OB", NVT_TOP_DOWN},
+    {"j", NVT_TOP_DOWN},
+    {"\033[C", NVT_TOP_OPEN},
+    {"\033OC", NVT_TOP_OPEN},
+    {"l", NVT_TOP_OPEN},
+    {"\033[D", NVT_TOP_CLOSE},
+    {"\033OD", NVT_TOP_CLOSE},
+    {"h", NVT_TOP_CLOSE},
+    {"\033[5~", NVT_TOP_PAGE_UP},
+    {"\033[6~", NVT_TOP_PAGE_DOWN},
+    {"\033[H", NVT_TOP_FIRST},
+    {"\033[1~", NVT_TOP_FIRST},
+    {"\033[F", NVT_TOP_LAST},
+    {"\033[4~", NVT_TOP_LAST},
+    {"\r", NVT_TOP_TOGGLE},
+    {"\n", NVT_TOP_TOGGLE},
+    {" ", NVT_TOP_TOGGLE},
+    {"+", NVT_TOP_OPEN_ALL},
+    {"-", NVT_TOP_CLOSE_ALL},
+    {"s", NVT_TOP_SORT},
     {"f", NVT_TOP_FINDINGS},
+    {"?", NVT_TOP_KEYS},
 };
 
 /* Press the keys of a text. 1: one of them ends it. */

@@ -2,6 +2,7 @@
  * `top`: what it draws fits every screen and follows keys, what was open stays so when a trace has grown, and the command gives
  * the terminal back however it ends.
  */
+#include <fcntl.h>
 #include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -86,14 +87,18 @@ static char *drawn(struct nvt_top *top, size_t width, size_t height)
 static void test_screens(void **state)
 {
     (void)state;
-    static const size_t sizes[][2] = {{80, 24}, {40, 10}, {200, 60}, {20, 3},
-                                      {20, 30}, {1, 1},   {1, 12},   {63, 12}};
+    static const size_t sizes[][2] = {{80, 24}, {40, 10}, {200, 60}, {20, 3}, {20, 30},
+                                      {1, 1},   {60, 24}, {63, 12},  {1, 12}};
     struct shown shown;
     show(&shown, 8);
-    for (size_t i = 0; i < 2 * NVT_COUNT_OF(sizes); i++) {
-        const size_t *size = sizes[i / 2];
+    for (size_t i = 0; i < 3 * NVT_COUNT_OF(sizes); i++) {
+        const size_t *size = sizes[i / 3];
         char *text = drawn(&shown.top, size[0], size[1]), *rest = text;
         size_t lines = 0;
+        if (size[0] >= 60)
+            assert_non_null(strstr(text, "q end"));
+        if (size[0] >= 60 && size[1] >= 12 && i % 3 == 2)
+            assert_non_null(strstr(text, "sort by the next column"));
         for (const char *line; (line = strsep(&rest, "\n")); lines++)
             if (nvt_text_width(line) > size[0])
                 fail_msg("%zu columns: %s", size[0], line);
@@ -101,7 +106,10 @@ static void test_screens(void **state)
             fail_msg("%zu lines, not %zu", lines, size[1]);
         assert_null(strchr(text, '\x1b'));
         free(text);
-        nvt_top_press(&shown.top, NVT_TOP_FINDINGS, 5);
+        /* The tree, findings, keys. */
+        nvt_top_press(&shown.top, i % 3 == 1 ? NVT_TOP_KEYS : NVT_TOP_FINDINGS, 5);
+        if (i % 3 == 2)
+            nvt_top_press(&shown.top, NVT_TOP_FINDINGS, 5);
     }
     hide(&shown);
 }
@@ -274,6 +282,79 @@ static void test_growing(void **state)
     free(bytes);
 }
 
+static void resize(const struct terminal *terminal, unsigned short rows, unsigned short columns)
+{
+    const struct winsize size = {.ws_row = rows, .ws_col = columns};
+    assert_int_equal(ioctl(terminal->fd, TIOCSWINSZ, &size), 0);
+}
+
+/* A recording that goes on until its input ends. */
+static pid_t record_steady(const char *path, int *input)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        dup2(ends[0], STDIN_FILENO);
+        execl(cli_built("nvtally"), "nvtally", "record", "-o", path, "--", cli_client("steady"),
+              (char *)NULL);
+        _exit(127);
+    }
+    close(ends[0]);
+    *input = ends[1];
+    return pid;
+}
+
+/* Until a file that is being recorded has ranges. */
+static void expect_ranges(const char *path)
+{
+    for (int i = 0, has_some = 0; !has_some; i++) {
+        const char *const argv[] = {"nvtally", "stats", "-r", "nvtx_sum", path, NULL};
+        struct cli_result result = cli_run(argv);
+        has_some = !result.status && strstr(result.out, "compute");
+        cli_result_free(&result);
+        assert_true(i < 600);
+        usleep(100000);
+    }
+}
+
+/* Keys while a recording runs and its file grows: what was folded stays so, help comes and goes, sizes change. */
+static void test_recording(void **state)
+{
+    (void)state;
+    const char *path = cli_in(cli_folder, "running.nvt");
+    int input = -1, status = 0;
+    const pid_t recorder = record_steady(path, &input);
+    expect_ranges(path);
+    struct terminal terminal = start(path);
+    expect(&terminal, "▾ step");
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, "recording", 9));
+    type(&terminal, "-");
+    expect(&terminal, "▸ step");
+    expect(&terminal, "▸ step"); /* by itself, as the file has grown */
+    assert_null(memmem(terminal.seen.data, terminal.seen.size, "compute", 7));
+    type(&terminal, "?");
+    expect(&terminal, "sort by the next column");
+    resize(&terminal, 24, 60);
+    expect(&terminal, "s: sort by the next column");
+    type(&terminal, "?");
+    expect(&terminal, "f findings · ? keys · q end");
+    type(&terminal, "s");
+    expect(&terminal, "CPU ▼");
+    type(&terminal, "\033[C");
+    expect(&terminal, "compute");
+    type(&terminal, "\033[B\033[B");
+    expect(&terminal, ">   ");
+    resize(&terminal, 24, 80);
+    expect(&terminal, "arrows move");
+    close(input);
+    assert_int_equal(waitpid(recorder, &status, 0), recorder);
+    assert_int_equal(status, 0);
+    type(&terminal, "q");
+    expect_end(&terminal);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -300,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_keep),
         cmocka_unit_test(test_command),
         cmocka_unit_test_setup_teardown(test_growing, cli_folder_set_up, cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_recording, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

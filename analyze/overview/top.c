@@ -208,6 +208,7 @@ int nvt_top_keep(struct nvt_top *top, struct nvt_top *before)
     }
     top->sort = before->sort;
     top->shows_findings = before->shows_findings;
+    top->shows_keys = before->shows_keys;
     top->line = before->line;
     top->first = before->first;
     if (!status)
@@ -256,7 +257,9 @@ static uint32_t moved(uint32_t at, enum nvt_top_key key, size_t lines, uint32_t 
 
 void nvt_top_press(struct nvt_top *top, enum nvt_top_key key, size_t lines)
 {
-    if (key == NVT_TOP_FINDINGS)
+    if (key == NVT_TOP_KEYS || top->shows_keys) /* any key leads back */
+        top->shows_keys = !top->shows_keys;
+    else if (key == NVT_TOP_FINDINGS)
         top->shows_findings = !top->shows_findings;
     else if (key <= NVT_TOP_LAST && top->shows_findings)
         top->line = moved(top->line, key, lines, UINT16_MAX); /* drawing knows how many there are */

@@ -26,6 +26,7 @@ enum nvt_top_key {
     NVT_TOP_CLOSE_ALL,
     NVT_TOP_SORT,     /* by the next column */
     NVT_TOP_FINDINGS, /* all that is known of findings, or the tree again */
+    NVT_TOP_KEYS,     /* what keys do, or the tree again */
 };
 
 /* A range, or where there are none a kernel. */
@@ -47,7 +48,7 @@ struct nvt_top {
     uint32_t shown_count;
     uint32_t cursor, first; /* of those shown: the chosen one, and that at the top of the screen */
     enum nvt_top_sort sort;
-    int shows_findings;
+    int shows_findings, shows_keys;
     uint32_t line; /* of the findings: that at the top of the screen */
     int goes_on;   /* it is being recorded */
 };

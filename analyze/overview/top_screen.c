@@ -278,6 +278,44 @@ static void put_findings(struct drawing *drawing, struct nvt_top *top)
     free(text);
 }
 
+/* --- keys --- */
+
+static void put_keys(struct drawing *drawing)
+{
+    static const char *const keys[][2] = {
+        {"up, down, page, home, end", "choose a row; k and j, too"},
+        {"right, left", "open the row; close it, or go to its parent; l and h, too"},
+        {"enter, space", "open or close it"},
+        {"+ -", "open and close all"},
+        {"s", "sort by the next column: order, CPU, GPU, calls"},
+        {"f", "findings, with evidence and remedies"},
+        {"?", "these keys"},
+        {"q, Ctrl-C", "end"},
+    };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        char text[100];
+        if (drawing->lines + 1 >= drawing->height)
+            return;
+        snprintf(text, sizeof(text), drawing->width < NARROW ? "%s: %s" : "  %-27s%s", keys[i][0],
+                 keys[i][1]);
+        put_line(drawing, NVT_PAINT_NONE, text);
+    }
+    while (drawing->lines + 1 < drawing->height)
+        put_line(drawing, NVT_PAINT_NONE, "");
+}
+
+/* The last line: what can be pressed. */
+static const char *hint_of(const struct drawing *drawing)
+{
+    if (drawing->top->shows_keys)
+        return "any key: back · q end";
+    if (drawing->top->shows_findings)
+        return "arrows scroll · f the tree · ? keys · q end";
+    return drawing->width < WIDTH
+               ? "arrows · s sort · f findings · ? keys · q end"
+               : "arrows move, open and close · + - all · s sort · f findings · ? keys · q end";
+}
+
 void nvt_top_draw(struct nvt_top *top, const struct nvt_screen *screen, const char *what, FILE *out)
 {
     struct drawing drawing = {.top = top,
@@ -286,7 +324,9 @@ void nvt_top_draw(struct nvt_top *top, const struct nvt_screen *screen, const ch
                               .height = height_of(screen),
                               .out = out};
     put_headline(&drawing, what);
-    if (top->shows_findings && drawing.height > drawing.lines)
+    if (top->shows_keys)
+        put_keys(&drawing);
+    else if (top->shows_findings && drawing.height > drawing.lines)
         put_findings(&drawing, top);
     else {
         put_heads(&drawing);
@@ -294,8 +334,5 @@ void nvt_top_draw(struct nvt_top *top, const struct nvt_screen *screen, const ch
         if (below(top, drawing.height) > 1)
             put_finding_lines(&drawing);
     }
-    put_line(&drawing, NVT_PAINT_FAINT,
-             top->shows_findings
-                 ? "arrows scroll · f the tree · q end"
-                 : "arrows move, open and close · + - all · s sort · f findings · q end");
+    put_line(&drawing, NVT_PAINT_FAINT, hint_of(&drawing));
 }
