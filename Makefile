@@ -29,7 +29,7 @@ NVCC       ?= $(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $
 # Vendors' headers: no warnings from them. Compilers have /usr/include in its place in their order, which -isystem changes.
 vendors = $(addprefix -isystem ,$(filter-out /usr/include,$(1)))
 
-have = $(shell printf '\043include <$(1)>\nint main(void){return 0;}\n' | $(CC) -x c - $(2) -o /dev/null 2>/dev/null && echo 1)
+have = $(shell printf '\043include <$(1)>\nint main(void){return 0;}\n' | $(or $(3),$(CC)) -x c - $(2) -o /dev/null 2>/dev/null && echo 1)
 HAVE_ZSTD   := $(call have,zstd.h,-lzstd)
 HAVE_SQLITE := $(call have,sqlite3.h,-lsqlite3)
 HAVE_ZLIB   := $(call have,zlib.h,-lz)
@@ -42,9 +42,11 @@ ifeq ($(NVTX_INC),)
 $(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error the NVTX headers (nvtx3/nvToolsExtCounters.h, as of CUDA 13) were not found: run ./setup build, or set CUDA_HOME or NVTX_INC))
 endif
 
+# The host backend's compiler, where another one than that of the rest has OpenMP.
+HOST_CC := $(or $(HOST_CC),$(CC))
 # gcc has it with it, clang in a package of its own.
-ifeq ($(if $(PROFILER),1,$(call have,omp.h,-fopenmp -fsyntax-only)),)
-$(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error $(CC) has no OpenMP here (Debian: gcc libc6-dev, or for clang libomp-dev)))
+ifeq ($(if $(PROFILER),1,$(call have,omp.h,-fopenmp -fsyntax-only,$(HOST_CC))),)
+$(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error $(HOST_CC) has no OpenMP here (Debian: gcc libc6-dev, or for clang libomp-dev)))
 endif
 
 # xxhash.h is all that there is of xxHash. ./setup keeps a copy for machines that it cannot be installed on.
@@ -66,6 +68,8 @@ SANITIZE ?=
 OPENMP = $(if $(findstring thread,$(SANITIZE)),-fopenmp-simd,-fopenmp)
 # The processor that the host backend is built for; a package sets the plainest one.
 HOST_ARCH ?= native
+# What its library gets OpenMP from.
+HOST_OPENMP ?= $(OPENMP)
 
 # --- what is made of what ------------------------------------------------------------------------
 # lib, analyze, plots, collectors, kernels: the program. What lies in folders below the last two is in libraries that it loads.
@@ -143,6 +147,7 @@ $(call pic,$(addprefix collectors/inject/,session.c thread.c os.c os_files.c)): 
 # check asks for it that runs instrumented programs alone.
 INJECT_SANITIZE ?=
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE := $(INJECT_SANITIZE)
+$(call pic,$(HOST_SRC)): override CC := $(HOST_CC)
 $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) $(OPENMP) -fno-math-errno -DNVT_HOST=1
 
 # Texts that are built in.
@@ -213,7 +218,7 @@ $(BUILD)/pytorch/%.py: collectors/pytorch/%.py
 
 $(BUILD)/libnvtally-host.so: $(call pic,$(HOST_SRC) $(HOST_LIB_SRC))
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $(if $(SANITIZE),,-Wl,-z$(,)defs) $^ $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl) -ldl -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared $(if $(SANITIZE),,-Wl,-z$(,)defs) $^ $(HOST_OPENMP) $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl) -ldl -lm -o $@
 
 # --- tests ---------------------------------------------------------------------------------------
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))
