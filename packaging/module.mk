@@ -77,7 +77,7 @@ deb: ## a Debian package, in build/ (PROFILER=1: nvtally-profiler, without the w
 	$(Q)PROFILER=$(PROFILER) packaging/deb $(VERSION) $(BUILD)
 
 # For every Linux with glibc 2.28 and later, and nothing to install but itself.
-wheel: ## a Python wheel and a tarball of the program without the workloads, in build/
+wheel: ## a Python wheel and a tarball of the program with the host backend, in build/
 	$(Q)packaging/wheel $(VERSION) $(BUILD)
 
 check-deb: deb ## the package in a fresh Debian 12: installed, tested, built against, removed (root, network)
