@@ -61,12 +61,38 @@ static int lacks_library(const struct nvt_outsiders *outsiders, pid_t process)
     return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
 }
 
+/*
+ * Whether a process began without our environment: with none, or with one that has a PATH and not the session. Who writes over its
+ * own, as for a title, has neither. No: it cannot be read.
+ */
+static int is_unaware(pid_t process)
+{
+    static const char session[] = "NVTALLY_SESSION=";
+    char path[64], *entry = NULL;
+    size_t size = 0, entries = 0;
+    int has_path = 0, has_session = 0;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)process);
+    FILE *list = fopen(path, "re");
+    if (!list)
+        return 0;
+    for (; getdelim(&entry, &size, 0, list) > 0; entries++) {
+        has_path |= !strncmp(entry, "PATH=", 5);
+        has_session |= !strncmp(entry, session, sizeof(session) - 1);
+    }
+    const int is_whole = !ferror(list);
+    free(entry);
+    fclose(list);
+    return is_whole && !has_session && (has_path || !entries);
+}
+
 static void look_at(struct nvt_outsiders *outsiders, pid_t process)
 {
     char path[64], loader[128];
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)process);
     if (nvt_program_is_foreign(path, loader, sizeof(loader)))
         note(&outsiders->of_another_libc, process, loader);
+    else if (is_unaware(process))
+        note(&outsiders->unaware, process, NULL);
     else if (lacks_library(outsiders, process))
         note(&outsiders->without_us, process, NULL);
 }

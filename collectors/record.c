@@ -166,8 +166,14 @@ static int report_refusals(const struct nvt_record_result *result)
 static int report_outsiders(const struct nvt_record_result *result)
 {
     char found[PATH_MAX], library[PATH_MAX];
+    if (*result->unaware && !result->events)
+        nvt_message(stderr,
+                    "not recorded, as it began without nvtally's environment (sudo, env -i, a "
+                    "container?): %s. Record what it starts (sudo nvtally record …), or keep the "
+                    "environment (sudo -E)",
+                    result->unaware);
     if (!*result->outsiders || result->events)
-        return 0;
+        return *result->unaware && !result->events;
     const int is_known = !nvt_find_library("libnvtally-inject.so", found, sizeof(found), NULL) &&
                          realpath(found, library);
     if (is_known)

@@ -389,6 +389,7 @@ static void record(struct run *run, const struct nvt_memory_groups *groups)
     nvt_outsiders_text(&run->outsiders.of_another_libc, result->foreigners,
                        sizeof(result->foreigners));
     nvt_outsiders_text(&run->outsiders.without_us, result->outsiders, sizeof(result->outsiders));
+    nvt_outsiders_text(&run->outsiders.unaware, result->unaware, sizeof(result->unaware));
     note_coverage(run, before_ns);
     finish(run->recorder, result);
     if (result->is_over)

@@ -89,9 +89,9 @@ struct nvt_record_result {
     int refusals;               /* processes that asked for the session and could not join it */
     struct nvt_refusal refusal; /* the first of them */
     char folder[256];           /* that they did not find, or could not open */
-    /* Processes that nothing can be recorded of (outsiders.h), as far as they were seen: of another libc, and where the collector is
-     * not in their root folder; "" none was. */
-    char foreigners[192], outsiders[192];
+    /* Processes that nothing can be recorded of (outsiders.h), as far as they were seen, or "": of another libc; where the collector
+     * is not in their root folder; that began without our environment. */
+    char foreigners[192], outsiders[192], unaware[192];
     int memory_kills;   /* processes of such a group that were killed for memory meanwhile */
     uint64_t unwritten; /* events drained that could not be written */
     uint64_t waited_ns; /* time that producers waited for room, summed */

@@ -698,6 +698,29 @@ static void who_cannot_join_says_why(void **state)
     }
 }
 
+/* sudo and others begin programs with an environment that does not name the session. */
+static void programs_without_our_environment_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        int is_named;
+    } ways[] = {{"exec env -i /bin/sleep 0.5", 1},
+                {"exec env -i PATH=/bin A=1 /bin/sleep 0.5", 1},
+                {"exec /bin/sleep 0.5", 0}};
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
+        struct cli_result result =
+            cli_run((const char *const[]){"nvtally", "record", "-f", "-o", recorded_path(), "--",
+                                          "sh", "-c", ways[i].script, NULL});
+        cli_expect_status(&result, 0);
+        const int is_named = strstr(result.err, "as it began without nvtally's environment") != 0;
+        const int is_guessed = strstr(result.err, "no NVTX calls were recorded") != 0;
+        if (is_named != ways[i].is_named || is_guessed == is_named)
+            fail_msg("%s: %s", ways[i].script, result.err);
+        cli_result_free(&result);
+    }
+}
+
 /* A root folder without the collector, as that of a container or a chroot: the program runs, and the recorder has seen where. */
 static void roots_without_the_collector_are_named(void **state)
 {
@@ -750,6 +773,7 @@ int main(void)
         cmocka_unit_test(waits_for_no_children_of_others),
         cmocka_unit_test(programs_of_another_libc_start),
         cmocka_unit_test(who_cannot_join_says_why),
+        cmocka_unit_test(programs_without_our_environment_are_named),
         cmocka_unit_test(roots_without_the_collector_are_named),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_the_output_alone_when_nothing_runs),
