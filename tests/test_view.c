@@ -138,6 +138,46 @@ static void test_lanes(void **state)
     hide(&shown);
 }
 
+/* A process that works comes first, then the machine, then what only started it. */
+static void test_order(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    struct nvt_trace *trace = maker.trace;
+    make_resident(&maker, 1000, 1e6); /* of the shell */
+    const struct nvt_counter busy = {.process = maker.process,
+                                     .name = nvt_strings_add_text(trace->strings, "at work"),
+                                     .is_of_machine = 1};
+    const uint32_t counter = nvt_counter_add(trace, &busy);
+    const struct nvt_counter_sample sample = {
+        .time = 1000, .counter = counter, .thread = maker.thread, .value = 3};
+    assert_int_not_equal(nvt_counter_sample_add(trace, &sample), NVT_NONE);
+    make_process(&maker, 2, 0);
+    make_resident(&maker, 1000, 2e6);
+    maker.now += 1000;
+    make_range(&maker, "work", 1000);
+    struct shown shown;
+    show(&shown, make_end(&maker));
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    static const struct {
+        enum nvt_view_kind kind;
+        uint32_t process;
+    } wanted[] = {{NVT_VIEW_RANGES, 1},
+                  {NVT_VIEW_COUNTER, 1},
+                  {NVT_VIEW_COUNTER, NVT_NONE},
+                  {NVT_VIEW_COUNTER, 0}};
+    assert_int_equal(scene->count, NVT_COUNT_OF(wanted));
+    for (uint32_t i = 0; i < scene->count; i++) {
+        assert_int_equal(scene->lanes[i].kind, wanted[i].kind);
+        assert_int_equal(scene->lanes[i].process, wanted[i].process);
+    }
+    struct nvt_buffer out = {0};
+    assert_int_equal(nvt_answer_lanes(&shown.viewer, &out), 0);
+    assert_non_null(strstr(text_of(&out), "\"label\":\"at work\",\"process\":\"machine\""));
+    nvt_buffer_free(&out);
+    hide(&shown);
+}
+
 /* Samples as a flame chart: functions run as long as successive samples have them in the same place. */
 static void test_flame(void **state)
 {
@@ -1025,6 +1065,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_flame),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_size),

@@ -250,11 +250,33 @@ static int put_curves(struct nvt_scene *scene)
         if (!scene->courses.items[i].count)
             continue;
         struct nvt_view_lane *lane =
-            nvt_scene_add(scene, NVT_VIEW_COUNTER, trace->counters.process[i]);
+            nvt_scene_add(scene, NVT_VIEW_COUNTER,
+                          trace->counters.is_of_machine[i] ? NVT_NONE : trace->counters.process[i]);
         if (!lane)
             return -1;
         lane->item = i;
     }
+    return 0;
+}
+
+/* Processes that do something, then the machine, then processes that have curves alone. 0, or -1 when out of memory. */
+static int set_order(struct nvt_scene *scene)
+{
+    const uint32_t processes = scene->trace->processes.count;
+    uint8_t *works = calloc(processes ? processes : 1, 1);
+    if (!works)
+        return -1;
+    for (uint32_t i = 0; i < scene->count; i++)
+        if (scene->lanes[i].process != NVT_NONE && !nvt_view_is_curve(scene->lanes[i].kind))
+            works[scene->lanes[i].process] = 1;
+    for (uint32_t i = 0; i < scene->count; i++) {
+        struct nvt_view_lane *lane = &scene->lanes[i];
+        if (lane->process == NVT_NONE)
+            lane->comes = nvt_view_is_curve(lane->kind) ? 1 : 0;
+        else
+            lane->comes = works[lane->process] ? 0 : 2;
+    }
+    free(works);
     return 0;
 }
 
@@ -263,6 +285,7 @@ static int by_place(const void *left, const void *right)
 {
     const struct nvt_view_lane *a = left, *b = right;
     const uint32_t keys[][2] = {
+        {(uint32_t)a->comes, (uint32_t)b->comes},
         {a->process + 1, b->process + 1},
         {a->kind >= NVT_VIEW_STREAM, b->kind >= NVT_VIEW_STREAM},
         {a->kind < NVT_VIEW_STREAM ? a->thread : 0, b->kind < NVT_VIEW_STREAM ? b->thread : 0},
@@ -337,7 +360,7 @@ int nvt_scene_make(struct nvt_scene *scene, const struct nvt_trace *trace, int h
     int status = making.status[PATHS] || making.status[LANES] ? -1 : 0;
     if (status && err)
         *err = making.errors[making.status[LANES] ? LANES : PATHS];
-    else if (!status && put_paths(scene, &making.paths))
+    else if (!status && (put_paths(scene, &making.paths) || set_order(scene)))
         status = nvt_fail(err, "out of memory");
     nvt_critical_paths_free(&making.paths);
     if (status)

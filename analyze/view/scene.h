@@ -33,11 +33,12 @@ enum nvt_view_kind {
 
 struct nvt_view_lane {
     enum nvt_view_kind kind;
-    uint32_t process;                 /* NVT_NONE: several */
+    uint32_t process;                 /* NVT_NONE: several, or the machine's */
     uint32_t thread;                  /* of what threads do, else NVT_NONE */
     uint32_t device, context, stream; /* of what devices do, or of memory; NVT_NONE: the host */
     uint32_t item;                    /* of a curve: in `courses` or `levels` */
     int is_shared;                    /* its tracks are the base's */
+    int comes; /* 0 first; 1: of the machine; 2: of a process that has curves alone, such as a shell that started the program */
     struct nvt_tracks tracks;
 };
 

@@ -218,7 +218,10 @@ static void put_lane(const struct nvt_viewer *viewer, uint32_t trace, uint32_t l
                       viewer->first[trace] + lane, trace, (int)of->kind, of->tracks.count, events);
     nvt_json_quote(out, label);
     nvt_buffer_printf(out, ",\"process\":");
-    put_process(viewer, trace, of->process, out);
+    if (of->process == NVT_NONE && nvt_view_is_curve(of->kind))
+        nvt_json_quote(out, "machine");
+    else
+        put_process(viewer, trace, of->process, out);
     if (nvt_view_is_curve(of->kind)) {
         nvt_buffer_printf(out, ",\"unit\":");
         nvt_json_quote(out, of->kind == NVT_VIEW_MEMORY

@@ -762,7 +762,9 @@ async function begin() {
   document.title = visible(all.traces[0] || '') + ' – nvtally view';
   if (all.unaligned) note('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
   if (!all.lanes.length) note('This trace has no events.');
-  all.classes.forEach((name, i) => { const item = make('li', undefined, $('colors')); make('i', undefined, item).style.background = CLASSES[i]; item.append(name); });
+  const legend = (name, fill) => { const item = make('li', undefined, $('colors')); make('i', undefined, item).style.background = fill; item.append(name); };
+  all.classes.forEach((name, i) => legend(name, CLASSES[i]));
+  for (const cause in CAUSES) legend('GPU idle: ' + cause, CAUSES[cause]);
   hash = location.hash;
   layOut();
   offer();
