@@ -56,7 +56,7 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
  * Each appends a JSON object, and returns 0; 1 where the question is about nothing that there is, or -1 when out of memory:
  * then what was appended is worthless.
  *
- * lanes: {"end":ns,"unaligned":n,"traces":[name…],"sides":[{"name","first","traces","end","iterations","loop","median","longest","goes_on": it is being recorded}…], "kinds":[name…],
+ * lanes: {"end":ns,"unaligned":n,"traces":[name…],"warnings":[of files that were not read as a whole…],"sides":[{"name","first","traces","end","iterations","loop","median","longest","goes_on": it is being recorded}…], "kinds":[name…],
  * "classes":[name…, of kernels],"lanes":[{"id","trace","kind","label","process","tracks",
  * "events"; of a curve "unit"}]}
  *

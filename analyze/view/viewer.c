@@ -250,6 +250,22 @@ static void put_side(const struct nvt_viewer *viewer, const struct nvt_view_side
     nvt_buffer_printf(out, ",\"goes_on\":%d}", goes_on);
 }
 
+/* What could not be read. */
+static void put_warnings(const struct nvt_viewer *viewer, struct nvt_buffer *out)
+{
+    size_t count = 0;
+    nvt_buffer_printf(out, "],\"warnings\":[");
+    for (size_t i = 0; i < viewer->count; i++) {
+        const struct nvt_trace *trace = viewer->traces[i]->trace;
+        char text[1024];
+        if (!trace->warning)
+            continue;
+        snprintf(text, sizeof(text), "%s: %s", nvt_file_name(trace->path), trace->warning);
+        nvt_buffer_printf(out, "%s", count++ ? "," : "");
+        nvt_json_quote(out, text);
+    }
+}
+
 int nvt_answer_lanes(const struct nvt_viewer *viewer, struct nvt_buffer *out)
 {
     nvt_buffer_printf(out, "{\"end\":%" PRId64 ",\"unaligned\":%zu,\"traces\":[", viewer->end,
@@ -258,6 +274,7 @@ int nvt_answer_lanes(const struct nvt_viewer *viewer, struct nvt_buffer *out)
         nvt_buffer_printf(out, "%s", i ? "," : "");
         nvt_json_quote(out, nvt_file_name(viewer->traces[i]->trace->path));
     }
+    put_warnings(viewer, out);
     nvt_buffer_printf(out, "],\"sides\":[");
     for (size_t i = 0; i < viewer->side_count; i++) {
         nvt_buffer_printf(out, "%s", i ? "," : "");

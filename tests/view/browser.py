@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-READY = "document.documentElement.dataset.ready&&!busy&&!stale"
+READY = "document.documentElement.dataset.ready&&document.documentElement.dataset.edition&&!busy&&!stale"
 
 
 class Browser:

@@ -258,11 +258,12 @@ def growing(browser):
     try:
         visit(browser, address)
         browser.wait("document.documentElement.dataset.edition")
+        print("the page says that its trace is cut:", browser.ask("/growing.nvt: .* is cut/.test($('note').textContent)&&!$('note').hidden"))
         before = browser.ask("everything();" + EVENTS)
         with open(path, "wb") as file:
             file.write(content)
         browser.wait("%s>%d&&%s" % (EVENTS, before, READY))
-        print("the page grows with its trace:", browser.ask("to>=high()&&from<=low()"))
+        print("the page grows with its trace:", browser.ask("to>=high()&&from<=low()"), browser.ask("$('note').hidden"))
     finally:
         view.terminate()
         view.wait()

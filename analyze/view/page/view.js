@@ -677,6 +677,13 @@ function up(event) {
   drag = null;
 }
 
+// What there is to know of all of it; where a file was cut or is damaged, that.
+function noteAll() {
+  const said = [...all.warnings];
+  if (all.unaligned) said.push('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
+  if (!all.lanes.length) said.push('This trace has no events.');
+  note(visible(said.join(' · ')));
+}
 async function getLanes() {
   all = await ask('lanes');
   names = all.traces.map(() => ({}));
@@ -689,8 +696,8 @@ const bytes = n => n >= 1e9 ? (n / 1e9).toFixed(2) + ' GB' : (n / 1e6).toFixed(n
 const progress = now => now.bytes && now.read >= now.bytes ? bytes(now.bytes) + ' are read, lanes follow' : bytes(now.read || 0) + (now.bytes ? ' of ' + bytes(now.bytes) + ' are read' : ' are read');
 // The same events in lanes of other numbers: those of a critical path have come between them.
 function renumber(before) {
-  const rest = all.lanes.filter(lane => all.kinds[lane.kind] !== 'critical path'), now = new Map(before.map((lane, i) => [lane.id, rest[i].id]));
-  for (const spot of [chosen, under, pinned, ...links]) if (spot) spot.lane = now.get(spot.lane);
+  const rest = lanes => lanes.filter(lane => all.kinds[lane.kind] !== 'critical path'), after = rest(all.lanes), now = new Map(rest(before).map((lane, i) => [lane.id, after[i].id]));
+  for (const spot of [chosen, under, pinned, ...links]) if (spot) spot.lane = now.get(spot.lane) ?? spot.lane;
 }
 function status(now) {
   isPart = !!now.is_beginning;
@@ -724,6 +731,7 @@ async function watch() {
       if (before) { draw(); load(); }
       else {
         offer(!wasBeginning || placed !== location.hash);
+        noteAll();
         if (wasBeginning) placed === location.hash ? place() : show(from, to);
         else whole ? everything() : atEnd ? show(to - length + high() - end, to + high() - end) : show(from, to);
         findings();
@@ -757,11 +765,10 @@ async function begin() {
     note('');
     await getLanes();
   } catch (error) { failed(error); return; }
-  if (now) status(now);
   $('title').textContent = visible(all.sides.map((of, number) => (all.sides.length > 1 ? 'AB'[number] + ' ' : '') + all.traces.slice(of.first, of.first + of.traces).join(', ')).join(' vs '));
   document.title = visible(all.traces[0] || '') + ' – nvtally view';
-  if (all.unaligned) note('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
-  if (!all.lanes.length) note('This trace has no events.');
+  noteAll();
+  if (now) status(now);
   const legend = (name, fill) => { const item = make('li', undefined, $('colors')); make('i', undefined, item).style.background = fill; item.append(name); };
   all.classes.forEach((name, i) => legend(name, CLASSES[i]));
   for (const cause in CAUSES) legend('GPU idle: ' + cause, CAUSES[cause]);
