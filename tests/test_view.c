@@ -178,6 +178,30 @@ static void test_order(void **state)
     hide(&shown);
 }
 
+/* Ranks by their numbers, whoever was first; then a process that has none. */
+static void test_ranks(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    make_range(&maker, "work", 0);
+    for (int64_t i = 2; i <= 3; i++) {
+        make_process(&maker, i, 0);
+        maker.now += 1000;
+        make_range(&maker, "work", 1000);
+    }
+    maker.trace->processes.rank[0] = NVT_NONE;
+    maker.trace->processes.rank[1] = 1;
+    maker.trace->processes.rank[2] = 0;
+    struct shown shown;
+    show(&shown, make_end(&maker));
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    static const uint32_t wanted[] = {2, 1, 0};
+    assert_int_equal(scene->count, NVT_COUNT_OF(wanted));
+    for (uint32_t i = 0; i < scene->count; i++)
+        assert_int_equal(scene->lanes[i].process, wanted[i]);
+    hide(&shown);
+}
+
 /* Samples as a flame chart: functions run as long as successive samples have them in the same place. */
 static void test_flame(void **state)
 {
@@ -1066,6 +1090,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_flame),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_size),

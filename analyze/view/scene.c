@@ -41,6 +41,15 @@ const char *nvt_scene_name(const struct nvt_scene *scene, uint32_t name)
                                : "";
 }
 
+/* What is of no process comes first, then ranks, then processes that have none. */
+static uint32_t place_of(const struct nvt_trace *trace, uint32_t process)
+{
+    if (process == NVT_NONE)
+        return 0;
+    const uint32_t rank = trace->processes.rank[process];
+    return rank == NVT_NONE ? NVT_NONE : rank + 1;
+}
+
 struct nvt_view_lane *nvt_scene_add(struct nvt_scene *scene, enum nvt_view_kind kind,
                                     uint32_t process)
 {
@@ -56,6 +65,7 @@ struct nvt_view_lane *nvt_scene_add(struct nvt_scene *scene, enum nvt_view_kind 
     scene->lanes[scene->count] =
         (struct nvt_view_lane){.kind = kind,
                                .process = process,
+                               .place = place_of(scene->trace, process),
                                .thread = NVT_NONE,
                                .device = NVT_NONE,
                                .context = NVT_NONE,
@@ -280,12 +290,13 @@ static int set_order(struct nvt_scene *scene)
     return 0;
 }
 
-/* By process, iterations of all in front; then what threads do, thread by thread; then what devices do; then curves. */
+/* By rank and process, iterations of all in front; then what threads do, thread by thread; then what devices do; then curves. */
 static int by_place(const void *left, const void *right)
 {
     const struct nvt_view_lane *a = left, *b = right;
     const uint32_t keys[][2] = {
         {(uint32_t)a->comes, (uint32_t)b->comes},
+        {a->place, b->place},
         {a->process + 1, b->process + 1},
         {a->kind >= NVT_VIEW_STREAM, b->kind >= NVT_VIEW_STREAM},
         {a->kind < NVT_VIEW_STREAM ? a->thread : 0, b->kind < NVT_VIEW_STREAM ? b->thread : 0},

@@ -37,7 +37,8 @@ struct nvt_view_lane {
     uint32_t thread;                  /* of what threads do, else NVT_NONE */
     uint32_t device, context, stream; /* of what devices do, or of memory; NVT_NONE: the host */
     uint32_t item;                    /* of a curve: in `courses` or `levels` */
-    int is_shared;                    /* its tracks are the base's */
+    uint32_t place; /* of the process among the others: by its rank, if it has one */
+    int is_shared;  /* its tracks are the base's */
     int comes; /* 0 first; 1: of the machine; 2: of a process that has curves alone, such as a shell that started the program */
     struct nvt_tracks tracks;
 };

@@ -277,8 +277,11 @@ function paintRuler() {
 function text(pen, what, left, top, right, ink) {
   const room = right - left - 6;
   if (room < 24) return;
-  let said = what, length = Math.floor(room / 5.5);
-  if (said.length > length) said = said.slice(0, Math.max(1, length - 1)) + '…';
+  let said = what.slice(0, Math.floor(room / 2)), wide = pen.measureText(said).width;
+  if (wide > room || said.length < what.length) {
+    let length = Math.min(said.length, Math.ceil(said.length * room / wide));
+    do said = what.slice(0, --length) + '…'; while (length > 1 && pen.measureText(said).width > room);
+  }
   pen.fillStyle = ink;
   pen.fillText(said, left + 3, top + ROW / 2);
 }
@@ -324,7 +327,7 @@ function paintCurve(pen, place, top) {
   pen.fillStyle = css('--ink');
   pen.fillText(quantity(high, place.lane.unit), side + 4, y + 7);
 }
-const quantity = (value, unit) => unit === 'B' ? (value >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' : value >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' : value >= 1024 ? (value / 1024).toFixed(1) + ' KiB' : value + ' B') : Number(value.toPrecision(4)) + (unit ? ' ' + unit : '');
+const quantity = (value, unit) => unit === 'B' || unit === 'bytes' ? (value >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' : value >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' : value >= 1024 ? (value / 1024).toFixed(1) + ' KiB' : value + ' B') : Number(value.toPrecision(4)) + (unit ? ' ' + unit : '');
 function box(pen, spot, top, ink) {
   const place = placeOf(spot);
   if (!place) return;
