@@ -61,6 +61,24 @@ static int lacks_library(const struct nvt_outsiders *outsiders, pid_t process)
     return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
 }
 
+/* Whether a process has an environment, if an empty one: in the midst of exec, and at its end, it has none. */
+static int has_environment(pid_t process)
+{
+    enum { ENVIRONMENT = 50 - 3 }; /* proc(5)'s number of env_start, fields behind the state */
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "re");
+    const size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = 0;
+    const char *at = strrchr(text, ')'); /* a name may have blanks */
+    at = at ? strchr(at, ' ') : NULL;
+    for (int i = 0; at && i < ENVIRONMENT; i++)
+        at = strchr(at + 1, ' ');
+    return at && strtoull(at, NULL, 10) > 0;
+}
+
 /*
  * Whether a process began without our environment: with none, or with one that has a PATH and not the session. Who writes over its
  * own, as for a title, has neither. No: it cannot be read.
@@ -82,7 +100,7 @@ static int is_unaware(pid_t process)
     const int is_whole = !ferror(list);
     free(entry);
     fclose(list);
-    return is_whole && !has_session && (has_path || !entries);
+    return is_whole && !has_session && (has_path || !entries) && has_environment(process);
 }
 
 static void look_at(struct nvt_outsiders *outsiders, pid_t process)
