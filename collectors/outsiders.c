@@ -79,11 +79,9 @@ static int has_environment(pid_t process)
     return at && strtoull(at, NULL, 10) > 0;
 }
 
-/*
- * Whether a process began without our environment: with none, or with one that has a PATH and not the session. Who writes over its
- * own, as for a title, has neither. No: it cannot be read.
- */
-static int is_unaware(pid_t process)
+/* Whether what can be read is none of ours: empty, or with a PATH and not the session. Who writes over its own, as for a title, has
+ * neither. */
+static int reads_foreign(pid_t process)
 {
     static const char session[] = "NVTALLY_SESSION=";
     char path[64], *entry = NULL;
@@ -100,7 +98,17 @@ static int is_unaware(pid_t process)
     const int is_whole = !ferror(list);
     free(entry);
     fclose(list);
-    return is_whole && !has_session && (has_path || !entries) && has_environment(process);
+    return is_whole && !has_session && (has_path || !entries);
+}
+
+/* Whether a process began without our environment. While it begins or ends there is nothing to read, for a moment: it is looked at twice,
+ * and must have one before and after. */
+static int is_unaware(pid_t process)
+{
+    for (int i = 0; i < 2; i++)
+        if (!has_environment(process) || !reads_foreign(process))
+            return 0;
+    return has_environment(process);
 }
 
 static void look_at(struct nvt_outsiders *outsiders, pid_t process)
