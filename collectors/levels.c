@@ -64,6 +64,10 @@ static const struct {
     {"cusolver-verbose", NVT_TRACE_KERNEL, LIBRARY, NULL},
     {"cusparse", NVT_TRACE_KERNEL, LIBRARY, NULL},
     {"cusparse-verbose", NVT_TRACE_KERNEL, LIBRARY, NULL},
+    {"dx11", 0, LIBRARY, NULL},
+    {"dx11-annotations", 0, LIBRARY, NULL},
+    {"dx12", 0, LIBRARY, NULL},
+    {"dx12-annotations", 0, LIBRARY, NULL},
     {"gds", 0, LIBRARY, NULL},
     {"nvvideo", 0, LIBRARY, NULL},
     {"openacc", NVT_TRACE_KERNEL, LIBRARY, NULL},
@@ -74,11 +78,14 @@ static const struct {
     {"openxr-annotations", 0, LIBRARY, NULL},
     {"oshmem", 0, LIBRARY, NULL},
     {"python-gil", 0, LIBRARY, NULL},
+    {"s3", 0, LIBRARY, NULL},
+    {"s3-verbose", 0, LIBRARY, NULL},
     {"syscall", 0, LIBRARY, NULL},
     {"tegra-accelerators", 0, LIBRARY, NULL},
     {"ucx", 0, LIBRARY, NULL},
     {"vulkan", 0, LIBRARY, NULL},
     {"vulkan-annotations", 0, LIBRARY, NULL},
+    {"wddm", 0, LIBRARY, NULL},
 };
 
 static int fail_unknown(const char *text, const char *word, size_t length, struct nvt_error *err)

@@ -8,7 +8,11 @@
 
 #define NO_COUNTERS                                                                                \
     "hardware and kernel counters are not sampled; --trace machine has the host's load"
+#define NO_NETWORK                                                                                 \
+    "counters of the network are not sampled; --trace nccl has what NCCL sends and receives"
 #define OWN_PROCESSES "the command and all that it starts are recorded, and nothing else"
+#define WINDOWS       "it is for programs of Windows"
+#define EMBEDDED      "it is for NVIDIA's embedded platforms and QNX"
 
 static const struct nvt_nsys_option options[] = {
     {"show-output", 'w', "true", NULL, 0, NVT_NSYS_REFUSED,
@@ -73,7 +77,7 @@ static const struct nvt_nsys_option options[] = {
     {"osrt-file-access", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
     {"debug-symbols", 0, "", NULL, 0, NVT_NSYS_NOTED,
      "debug files are looked for below /usr/lib/debug/.build-id"},
-    {"nic-metrics", 0, "false,none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"nic-metrics", 0, "false,none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
     {"storage-metrics", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
     {"event-sample", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
     {"event-sampling-frequency", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
@@ -98,6 +102,59 @@ static const struct nvt_nsys_option options[] = {
     {"duration-frames", 0, "", NULL, 0, NVT_NSYS_REFUSED,
      "--duration SECONDS or --capture RANGE/FROM-TO end the recording"},
     {"resolve-symbols", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"after-collection-start", 0, "", NULL, 0, NVT_NSYS_REFUSED,
+     "with --dormant, run the command after 'nvtally ctl start'"},
+    {"after-report-ready", 0, "", NULL, 0, NVT_NSYS_REFUSED,
+     "nvtally record … ; COMMAND runs it when the trace is complete"},
+    {"auto-report-name", 0, "false", NULL, 0, NVT_NSYS_NOTED,
+     "-o names the trace, by %h, %p and %q{NAME}"},
+    {"clock-frequency-changes", 0, "false", NULL, 0, NVT_NSYS_NOTED,
+     "--trace machine has the clocks"},
+    {"cpu-metrics", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"discard-environment", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"enable", 0, "", NULL, 0, NVT_NSYS_NOTED,
+     "plug-ins of nsys are not loaded; --trace machine has clocks, power and load"},
+    {"event-sampling-multiplex-interval", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"gds-metrics", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_COUNTERS},
+    {"gds-libs-path", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"ib-net-info-devices", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
+    {"ib-net-info-files", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
+    {"ib-net-info-output", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"ib-switch-congestion-device", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
+    {"ib-switch-congestion-devices", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
+    {"ib-switch-congestion-nic-device", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"ib-switch-congestion-percent", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"ib-switch-congestion-threshold-high", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"ib-switch-metrics", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
+    {"ib-switch-metrics-device", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
+    {"ib-switch-metrics-devices", 0, "none", NULL, 0, NVT_NSYS_NOTED, NO_NETWORK},
+    {"ib-switch-metrics-nic-device", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"start-frame-index", 0, "", NULL, 0, NVT_NSYS_REFUSED,
+     "--delay SECONDS or --capture RANGE begin to record later"},
+    {"syscall", 0, "none,false", NULL, 0, NVT_NSYS_NOTED,
+     "system calls are not recorded; --trace osrt has the calls of libc that may block"},
+    /* Of other systems: what is asked for cannot happen here. */
+    {"dx-force-declare-adapter-removal-support", 0, "false", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"dx12-gpu-workload", 0, "false,none", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"dx12-wait-calls", 0, "false", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"etw-provider", 0, "none", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"injection-use-detours", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"isr", 0, "false", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"retain-etw-files", 0, "false", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"wddm-additional-events", 0, "false", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"wddm-backtraces", 0, "false", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"wddm-memory-trace", 0, "false", NULL, 0, NVT_NSYS_NOTED, WINDOWS},
+    {"accelerator-trace", 0, "none", NULL, 0, NVT_NSYS_NOTED, EMBEDDED},
+    {"cpu-cluster-events", 0, "none", NULL, 0, NVT_NSYS_NOTED, EMBEDDED},
+    {"qnx-kernel-events", 0, "none", NULL, 0, NVT_NSYS_NOTED, EMBEDDED},
+    {"qnx-kernel-events-mode", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"soc-metrics", 0, "false", NULL, 0, NVT_NSYS_NOTED, EMBEDDED},
+    {"soc-metrics-frequency", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"soc-metrics-set", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"vsync", 0, "false", NULL, 0, NVT_NSYS_NOTED, EMBEDDED},
+    {"xhv-trace", 0, "none", NULL, 0, NVT_NSYS_NOTED, EMBEDDED},
+    {"xhv-trace-events", 0, "*", NULL, 0, NVT_NSYS_NOTED, ""},
+    {"xhv-vm-symbols", 0, "none", NULL, 0, NVT_NSYS_NOTED, EMBEDDED},
 };
 
 const struct nvt_nsys_option *nvt_nsys_options(size_t *count)

@@ -58,13 +58,18 @@ static const struct {
     {"SLURM_PROCID", "SLURM_NTASKS", "trace-rank%q{SLURM_PROCID}.nvt"},
 };
 
+/* A number; and no size, or several: the only one of its job needs no name of its own. */
+static int is_rank(const char *rank, const char *size)
+{
+    return rank && *rank && !rank[strspn(rank, "0123456789")] &&
+           (!size || strtol(size, NULL, 10) > 1);
+}
+
 const char *nvt_output_default(void)
 {
-    for (size_t i = 0; i < NVT_COUNT_OF(launchers); i++) {
-        const char *rank = getenv(launchers[i].rank), *size = getenv(launchers[i].size);
-        if (rank && *rank && size && strtol(size, NULL, 10) > 1)
+    for (size_t i = 0; i < NVT_COUNT_OF(launchers); i++)
+        if (is_rank(getenv(launchers[i].rank), getenv(launchers[i].size)))
             return launchers[i].name;
-    }
     return "trace.nvt";
 }
 

@@ -18,8 +18,8 @@
 #include "../lib/error.h"
 
 /*
- * The name that a trace has where none was given: "trace.nvt", or, for one of several ranks whose launcher says so in the
- * environment (Open MPI, MPICH, MVAPICH, torchrun, Slurm), "trace-rank%q{RANK}.nvt" with its variable. Static.
+ * The name that a trace has where none was given: "trace.nvt", or, where a launcher (Open MPI, MPICH, MVAPICH, torchrun, Slurm)
+ * has put a rank into the environment, "trace-rank%q{RANK}.nvt" with its variable; not for the only rank of a job. Static.
  */
 const char *nvt_output_default(void);
 

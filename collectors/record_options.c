@@ -136,9 +136,9 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"on-full", required_argument, NULL, ON_FULL},
                                     {"wait", required_argument, NULL, WAIT},
                                     {"level", required_argument, NULL, LEVEL},
-                                    {"help", no_argument, NULL, 'h'}};
+                                    {"help", optional_argument, NULL, 'h'}};
 
-enum { OPTIONS_MOST = 160 };
+enum { OPTIONS_MOST = 192 };
 
 /* getopt's tables: ours, then those of nsys. */
 struct tables {

@@ -17,6 +17,7 @@
 #include "../collectors/levels.h"
 #include "../collectors/nsys_options.h"
 #include "../collectors/output_name.h"
+#include "../collectors/record_options.h"
 #include "../collectors/ring.h"
 #include "../lib/count_of.h"
 #include "cli.h"
@@ -146,6 +147,177 @@ static void options_of_nsys(void **state)
                         (!options[i].letter || options[i].letter != options[j].letter));
 }
 
+/*
+ * Every option of `nsys profile` in the user guide of 2026.2 and some of older ones, with a value that it takes, most of them one that asks for
+ * something: 't' it is taken, 'n' a line names the place of what is asked for, or that there is none, 'r' it is refused with its place.
+ */
+static const struct {
+    char outcome;
+    const char *option;
+} documented[] = {
+    {'n', "accelerator-trace=tegra-accelerators"},
+    {'r', "after-collection-start=ls"},
+    {'r', "after-report-ready=ls"},
+    {'n', "auto-report-name=true"},
+    {'t', "backtrace=dwarf"},
+    {'t', "capture-range=cudaProfilerApi"},
+    {'r', "capture-range=hotkey"},
+    {'t', "capture-range-end=repeat:5"},
+    {'n', "clock-frequency-changes=true"},
+    {'r', "command-file=options.txt"},
+    {'n', "cpu-cluster-events=0x16"},
+    {'n', "cpu-core-events=1,2"},
+    {'n', "cpu-core-metrics=1"},
+    {'n', "cpu-metrics=1"},
+    {'n', "cpu-socket-events=1"},
+    {'n', "cpu-socket-metrics=1"},
+    {'n', "cpuctxsw=process-tree"},
+    {'t', "cuda-event-trace=true"},
+    {'t', "cuda-flush-interval=100"},
+    {'t', "cuda-graph-trace=graph:host-and-device"},
+    {'t', "cuda-memory-usage=true"},
+    {'n', "cuda-trace-all-apis=true"},
+    {'t', "cuda-trace-scope=process-tree"},
+    {'n', "cuda-trace-scope=system-wide"},
+    {'t', "cuda-um-cpu-page-faults=true"},
+    {'t', "cuda-um-gpu-page-faults=true"},
+    {'n', "cudabacktrace=kernel:10000"},
+    {'n', "dask=functions-trace"},
+    {'n', "debug-symbols=/usr/lib/debug"},
+    {'t', "delay=5"},
+    {'t', "discard-environment=true"},
+    {'t', "duration=10"},
+    {'r', "duration-frames=60"},
+    {'n', "dx-force-declare-adapter-removal-support=true"},
+    {'n', "dx12-gpu-workload=batch"},
+    {'n', "dx12-wait-calls=true"},
+    {'n', "enable=network_interface"},
+    {'r', "env-var=A=B"},
+    {'n', "etw-provider=a,b"},
+    {'n', "event-sample=system-wide"},
+    {'t', "event-sampling-frequency=3"},
+    {'t', "event-sampling-interval=10"},
+    {'t', "event-sampling-multiplex-interval=2000"},
+    {'n', "export=sqlite"},
+    {'t', "flush-on-cudaprofilerstop=false"},
+    {'t', "force-overwrite=true"},
+    {'n', "ftrace=sched/sched_switch"},
+    {'t', "ftrace-keep-user-config=true"},
+    {'t', "gds-libs-path=/opt"},
+    {'n', "gds-metrics=driver"},
+    {'n', "gpu-metrics-device=all"},
+    {'n', "gpu-metrics-devices=all"},
+    {'t', "gpu-metrics-frequency=10000"},
+    {'t', "gpu-metrics-set=gh100"},
+    {'n', "gpu-video-device=all"},
+    {'n', "gpuctxsw=true"},
+    {'t', "hotkey-capture=F12"},
+    {'n', "ib-net-info-devices=mlx5_0"},
+    {'n', "ib-net-info-files=net.csv"},
+    {'t', "ib-net-info-output=net"},
+    {'n', "ib-switch-congestion-device=1"},
+    {'n', "ib-switch-congestion-devices=1"},
+    {'t', "ib-switch-congestion-nic-device=mlx5_0"},
+    {'t', "ib-switch-congestion-percent=50"},
+    {'t', "ib-switch-congestion-threshold-high=75"},
+    {'n', "ib-switch-metrics=1"},
+    {'n', "ib-switch-metrics-device=1"},
+    {'n', "ib-switch-metrics-devices=1"},
+    {'t', "ib-switch-metrics-nic-device=mlx5_0"},
+    {'r', "inherit-environment=false"},
+    {'t', "injection-use-detours=true"},
+    {'n', "isr=true"},
+    {'t', "kill=sigterm"},
+    {'t', "mpi-impl=mpich"},
+    {'n', "nic-metrics=lf"},
+    {'t', "nvtx-capture=range@domain"},
+    {'n', "nvtx-domain-exclude=a"},
+    {'n', "nvtx-domain-include=a"},
+    {'t', "opengl-gpu-workload=false"},
+    {'n', "os-events=1"},
+    {'t', "osrt-backtrace-depth=24"},
+    {'t', "osrt-backtrace-stack-size=6144"},
+    {'t', "osrt-backtrace-threshold=80000"},
+    {'t', "osrt-file-access=true"},
+    {'t', "osrt-threshold=1000"},
+    {'t', "output=report"},
+    {'n', "process-scope=system-wide"},
+    {'n', "python-backtrace=cuda"},
+    {'n', "python-functions-trace=file.json"},
+    {'t', "python-sampling=true"},
+    {'r', "python-sampling-frequency=1000"},
+    {'t', "pytorch=autograd-nvtx"},
+    {'n', "qnx-kernel-events=process/name"},
+    {'t', "qnx-kernel-events-mode=system:fast"},
+    {'t', "resolve-symbols=true"},
+    {'n', "retain-etw-files=true"},
+    {'r', "run-as=me"},
+    {'t', "sample=process-tree"},
+    {'r', "sample=system-wide"},
+    {'t', "samples-per-backtrace=4"},
+    {'r', "sampling-frequency=1000"},
+    {'r', "sampling-period=1000000"},
+    {'t', "sampling-trigger=timer"},
+    {'t', "session-new=mine"},
+    {'r', "show-output=false"},
+    {'n', "soc-metrics=true"},
+    {'t', "soc-metrics-frequency=10000"},
+    {'t', "soc-metrics-set=t194"},
+    {'r', "start-frame-index=3"},
+    {'r', "start-later=true"},
+    {'n', "stats=true"},
+    {'t', "stop-on-exit=false"},
+    {'n', "syscall=process-tree"},
+    {'t', "trace=cuda,nvtx,osrt"},
+    {'t', "trace-fork-before-exec=true"},
+    {'n', "vsync=true"},
+    {'t', "vulkan-gpu-workload=none"},
+    {'t', "wait=primary"},
+    {'n', "wddm-additional-events=true"},
+    {'n', "wddm-backtraces=true"},
+    {'n', "wddm-memory-trace=true"},
+    {'n', "xhv-trace=pct.json"},
+    {'t', "xhv-trace-events=sched"},
+    {'n', "xhv-vm-symbols=file"},
+};
+
+/* Every word of its --trace but `none`. */
+static const char documented_trace[] =
+    "cuda,opengl,nvtx,osrt,cuda-sw,cuda-hw,cudnn,cublas,cusolver,cusparse,cublas-verbose,"
+    "cusparse-verbose,cudla,cudla-verbose,cusolver-verbose,dx11,dx12,openacc,dx11-annotations,"
+    "dx12-annotations,opengl-annotations,openmp,mpi,nvvideo,tegra-accelerators,ucx,openxr,oshmem,"
+    "openxr-annotations,python-gil,gds,s3,s3-verbose,wddm,vulkan-annotations,vulkan,syscall";
+
+static void every_word_of_nsys_is_known(void **state)
+{
+    (void)state;
+    size_t counts[128] = {0};
+    for (size_t i = 0; i < NVT_COUNT_OF(documented); i++) {
+        char option[80];
+        static struct nvt_record_request request;
+        const int is_levels = strstr(documented[i].option, "osrt-threshold=") != NULL;
+        snprintf(option, sizeof(option), "--%s", documented[i].option);
+        char *argv[] = {"record", option, "--trace=nvtx,kernel", "true", NULL};
+        if (is_levels)
+            argv[2] = "--trace=osrt";
+        err = (struct nvt_error)NVT_ERROR_INIT;
+        const int status = nvt_record_options_parse(4, argv, &request, &err);
+        const char *end = strchr(option, '=');
+        const char *said = status ? err.message : request.notes;
+        const char outcome = status ? 'r' : *request.notes ? 'n' : 't';
+        /* --kill has its own line, without --duration. */
+        if (outcome != documented[i].outcome && strcmp(documented[i].option, "kill=sigterm") != 0)
+            fail_msg("%s: %c instead of %c: %s", option, outcome, documented[i].outcome, said);
+        if (outcome != 't' && strncmp(said, option, (size_t)(end - option)) != 0)
+            fail_msg("%s is not named: %s", option, said);
+        counts[(int)documented[i].outcome]++;
+    }
+    print_message("options of nsys: %zu taken, %zu with a line, %zu refused\n", counts['t'],
+                  counts['n'], counts['r']);
+    struct nvt_levels parsed;
+    assert_int_equal(nvt_levels_parse(documented_trace, &parsed, &err), 0);
+}
+
 static void ranks_have_names_of_their_own(void **state)
 {
     (void)state;
@@ -166,8 +338,15 @@ static void ranks_have_names_of_their_own(void **state)
     assert_string_equal(
         err.message,
         "busy; each rank needs a file of its own: -o 'trace-rank%q{SLURM_PROCID}.nvt'");
+    unsetenv("SLURM_NTASKS");
+    assert_string_equal(nvt_output_default(), "trace-rank%q{SLURM_PROCID}.nvt");
     setenv("SLURM_NTASKS", "2", 1);
     assert_string_equal(nvt_output_default(), "trace-rank%q{SLURM_PROCID}.nvt");
+    /* Something else may have that name. */
+    setenv("RANK", "major", 1);
+    assert_string_equal(nvt_output_default(), "trace-rank%q{SLURM_PROCID}.nvt");
+    setenv("RANK", "3", 1);
+    assert_string_equal(nvt_output_default(), "trace-rank%q{RANK}.nvt");
     /* Within a task of Slurm's, torchrun has started several. */
     setenv("RANK", "5", 1);
     setenv("WORLD_SIZE", "8", 1);
@@ -183,7 +362,7 @@ static struct cli_result run_here(const char *const argv[])
 {
     static char path[4200];
     snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", recorded_in("bin"));
-    const char *const environment[] = {path, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", NULL};
+    const char *const environment[] = {path, "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", NULL};
     const struct cli_options options = {.directory = recorded_in("."), .environment = environment};
     return cli_run_with(&options, argv);
 }
@@ -408,6 +587,7 @@ int main(void)
         cmocka_unit_test(lists_of_levels),
         cmocka_unit_test(wrong_lists),
         cmocka_unit_test(options_of_nsys),
+        cmocka_unit_test(every_word_of_nsys_is_known),
         cmocka_unit_test(command_lines_are_taken_as_they_are),
         cmocka_unit_test(command_lines_that_are_refused),
         cmocka_unit_test(ranks_have_names_of_their_own),
