@@ -134,7 +134,7 @@ void nvt_message(FILE *err, const char *format, ...)
     va_start(arguments, format);
     const int failed = vasprintf(&text, format, arguments) < 0;
     va_end(arguments);
-    FILE *wrapped = failed || !width ? NULL : open_memstream(&lines, &size);
+    FILE *wrapped = failed ? NULL : open_memstream(&lines, &size);
     if (wrapped) {
         fputs(name, wrapped);
         (void)nvt_wrap(text, hang, hang, width, wrapped);

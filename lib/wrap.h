@@ -25,7 +25,7 @@ size_t nvt_wrap_lines(const char *text, size_t first, size_t hang, size_t width)
  */
 void nvt_put_item(const char *name, size_t column, const char *text, size_t width, FILE *out);
 
-/* Write a message of the program, "nvtally: TEXT": wrapped where `err` is a terminal, else on one line. */
+/* Write a message of the program, "nvtally: TEXT": wrapped where `err` is a terminal, else on one line; characters are made visible. */
 void nvt_message(FILE *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -297,6 +297,19 @@ static void colours_are_asked_for(void **state)
     fclose(file);
 }
 
+/* Also where it goes to no terminal, from which it may come to one. */
+static void messages_steer_no_terminal(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    nvt_message(file, "left: %s (%d)", "\033[2Jevil\n\xff", 12);
+    fclose(file);
+    assert_string_equal(text, "nvtally: left: \u241b[2Jevil\u240a\ufffd (12)\n");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +322,7 @@ int main(void)
         cmocka_unit_test(verdicts_are_coloured),
         cmocka_unit_test(text_is_wrapped),
         cmocka_unit_test(colours_are_asked_for),
+        cmocka_unit_test(messages_steer_no_terminal),
     };
     kit_srand(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
