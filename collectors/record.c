@@ -205,9 +205,8 @@ static void report_nothing(const struct nvt_record_request *request,
     is_told |= report_outsiders(result);
     if (!result->processes && !is_told &&
         nvt_program_obstacle(request->command[0], why, sizeof(why))) {
-        nvt_message(
-            stderr,
-            "nothing of the command was recorded: %s, and no collector can be loaded into it", why);
+        nvt_message(stderr, "nothing of the command was recorded: %s, and it loaded no collector",
+                    why);
         return;
     }
     if (*result->foreigners)

@@ -135,10 +135,10 @@ void faults_note_said(const char *fault, uint64_t completed, uint64_t in_file, c
     close_table(table);
 }
 
-void faults_note_runs(const char *fault, unsigned long runs)
+void faults_note_runs(const char *fault, unsigned long runs, unsigned long of)
 {
     FILE *table = open_table();
-    fprintf(table, "%-50s %6lu runs\n", fault, runs);
+    fprintf(table, "%-50s %6lu runs of %lu\n", fault, runs, of);
     close_table(table);
 }
 

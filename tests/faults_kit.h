@@ -60,7 +60,7 @@ void faults_note(const char *fault, uint64_t completed, uint64_t in_file, uint64
 void faults_note_said(const char *fault, uint64_t completed, uint64_t in_file, const char *said,
                       double seconds);
 
-/* A row of another kind: in how many runs one thing failed, each of which ended as it must. */
-void faults_note_runs(const char *fault, unsigned long runs);
+/* A row of another kind: in how many runs one thing failed, each of which ended as it must, and how many such things there were. */
+void faults_note_runs(const char *fault, unsigned long runs, unsigned long of);
 
 #endif

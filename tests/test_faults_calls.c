@@ -2,7 +2,8 @@
  * Every allocation and every system call of the program failing in turn (SQLite's way), one run for
  * each: the command ends as it should or with one clear line, and never by a signal, and does not
  * hang. What it says it did, it did. The short form takes every n-th; NVTALLY_FAULTS=full (make
- * check-faults) takes all.
+ * check-faults) takes all calls, and of the allocations that commands make in one place, with the same
+ * callers, the first two and the last.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +92,7 @@ static const char *name_of(const struct fault *fault, char *out, size_t size)
 
 static struct cli_result run_with(const struct fault *fault, const char *const argv[])
 {
-    char preload[600], failing[60], counts[600], number[40], text[100];
+    char preload[600], failing[60], counts[600], stacks[600], number[40], text[100];
     const char *all[MOST + 8] = {0};
     size_t count = 0;
     snprintf(number, sizeof(number), "%lu%s", fault->number,
@@ -99,7 +100,8 @@ static struct cli_result run_with(const struct fault *fault, const char *const a
     snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", cli_built("tests/libfail-alloc.so"));
     snprintf(failing, sizeof(failing), "FAIL_ALLOC=%s", number);
     snprintf(counts, sizeof(counts), "FAIL_ALLOC_COUNT=%s", cli_in(faults_folder(), "count"));
-    const char *environment[] = {preload, failing, counts, NULL};
+    snprintf(stacks, sizeof(stacks), "FAIL_ALLOC_STACKS=%s", cli_in(faults_folder(), "stacks"));
+    const char *environment[] = {preload, failing, counts, fault->number ? NULL : stacks, NULL};
     struct cli_options options = {.directory = faults_folder(), .timeout_s = 40};
     if (fault->way) {
         const char *front[] = {cli_built("tests/fail-call"), fault->way->group, fault->way->error,
@@ -232,16 +234,70 @@ static void assert_same(const struct command *command, const struct reference *r
     free(data);
 }
 
+static unsigned long of_all; /* allocations or calls that commands made, for note_runs() */
+
 static void note_runs(const char *command, const struct way *way, unsigned long runs)
 {
-    char title[100];
+    char title[120];
     if (way)
         snprintf(title, sizeof(title), "%s: %s calls, %s%s", command, way->group, way->error,
                  way->all_later ? " from then on" : "");
     else
         snprintf(title, sizeof(title), "%s: allocations", command);
     if (faults_are_full())
-        faults_note_runs(title, runs);
+        faults_note_runs(title, runs, of_all);
+    of_all = 0;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* Where allocations are made, by a hash of the stack. Whoever reads a file of a thousand rows allocates a thousand times in
+ * one place, and fifty reports read it in the same places: a failure in each would be the same one again. */
+#define PLACES 65536
+static struct place {
+    uint64_t hash;
+    unsigned long count, last; /* allocations of the command at hand, and the last one's number */
+    int settled;               /* a command before this one has had it fail */
+} places[PLACES];
+
+static struct place *place_of(uint64_t hash)
+{
+    size_t at = hash % PLACES;
+    for (size_t i = 0; i < PLACES; i++, at = (at + 1) % PLACES)
+        if (places[at].hash == hash || !places[at].hash) {
+            places[at].hash = hash;
+            return &places[at];
+        }
+    fail_msg("more than %d places", PLACES);
+    return NULL;
+}
+
+/* Of the allocations that the last counted run of a command made: which are to fail. Freed by the caller. */
+static unsigned char *chosen_of(unsigned long count)
+{
+    size_t size;
+    char *file = cli_read_file(cli_in(faults_folder(), "stacks"), &size);
+    unsigned char *chosen = calloc(count + 1, 1);
+    assert_true(file && chosen);
+    size = size / 8 < count ? size / 8 : count;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t hash;
+        memcpy(&hash, file + i * 8, sizeof(hash));
+        struct place *place = place_of(hash ? hash : 1);
+        place->last = i + 1;
+        chosen[i + 1] = !place->settled && ++place->count <= 2;
+    }
+    for (size_t i = 0; i < PLACES; i++) {
+        if (places[i].count) {
+            chosen[places[i].last] = 1;
+            places[i].settled = 1;
+        }
+        places[i].count = 0;
+    }
+    /* What no stack came of: another thread's, by chance. */
+    memset(chosen + size + 1, 1, count - size);
+    free(file);
+    return chosen;
 }
 
 /* Returns how many runs there were. */
@@ -251,8 +307,12 @@ static unsigned long fail_in_turn(const struct command *command, const struct wa
     unsigned long runs = 0;
     remove_outputs();
     unsigned long count = count_of(way, command->argv);
-    for (unsigned long n = 1; n <= count; n += step_of(count, most), runs++) {
+    unsigned char *chosen = !way && faults_are_full() ? chosen_of(count) : NULL;
+    for (unsigned long n = 1; n <= count; n += step_of(count, most)) {
         struct fault fault = {way, n};
+        if (chosen && !chosen[n])
+            continue;
+        runs++;
         remove_outputs();
         struct cli_result result = run_with(&fault, command->argv);
         assert_sound(&result, command->name, &fault);
@@ -260,6 +320,8 @@ static unsigned long fail_in_turn(const struct command *command, const struct wa
             assert_same(command, reference, &fault, &result);
         cli_result_free(&result);
     }
+    free(chosen);
+    of_all += count;
     return runs;
 }
 
@@ -441,6 +503,7 @@ static void recording_survives(const struct way *way, unsigned long most)
         assert_recording(&result, &fault, all);
         cli_result_free(&result);
     }
+    of_all = count;
     note_runs("record", way, runs);
 }
 
@@ -481,6 +544,7 @@ static void cutting_survives(const struct way *way, unsigned long most)
         assert_cut(&result, &fault);
         cli_result_free(&result);
     }
+    of_all = count;
     note_runs("record --max-age", way, runs);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -185,19 +186,40 @@ static void a_static_program_is_named(void **state)
         result = RECORD("-f", "--trace", levels[i], "./static");
         cli_expect_status(&result, 3);
         if (!strstr(result.err, "\nnvtally: nothing of the command was recorded: ./static is "
-                                "statically linked, and no collector can be loaded into it\n") ||
+                                "statically linked, and it loaded no collector\n") ||
             strstr(result.err, "drops LD_PRELOAD") || strstr(result.err, "no NVTX calls"))
             fail_msg("%s", result.err);
         cli_result_free(&result);
     }
 }
 
+/* NVTX loads the collector with the glibc that the program has in it, where the machine's is of the same version. */
+static void nvtx_of_a_static_program_is_recorded(void **state)
+{
+    (void)state;
+    if (access(cli_client("life-static"), X_OK)) {
+        print_message("nothing can be linked statically here: not run\n");
+        skip();
+    }
+    struct cli_result result =
+        RECORD("-f", "--trace", "nvtx,osrt,cpu", cli_client("life-static"), "plain");
+    cli_expect_status(&result, 3);
+    assert_null(strstr(result.err, "loaded no collector"));
+    if (strncmp(result.err, "nvtally: 2 events of 1 thread in 1 process, 0 OS calls, ", 56) != 0)
+        fail_msg("%s", result.err);
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(programs),         cmocka_unit_test(scripts_are_what_runs_them),
-        cmocka_unit_test(broken_programs),  cmocka_unit_test(commands_that_are_not_there),
-        cmocka_unit_test(a_crash_is_named), cmocka_unit_test(a_static_program_is_named),
+        cmocka_unit_test(nvtx_of_a_static_program_is_recorded),
+        cmocka_unit_test(programs),
+        cmocka_unit_test(scripts_are_what_runs_them),
+        cmocka_unit_test(broken_programs),
+        cmocka_unit_test(commands_that_are_not_there),
+        cmocka_unit_test(a_crash_is_named),
+        cmocka_unit_test(a_static_program_is_named),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -15,6 +15,15 @@ $(BUILD)/tests/libstatic-tls.so: tests/faults/static_tls.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
 
+# Where there is a libc that can be linked statically.
+LIFE_STATIC := $(BUILD)/tests/clients/life-static
+
+$(LIFE_STATIC): tests/clients/life.c
+	@mkdir -p $(@D)
+	-$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) -static $< -o $@ -ldl -lpthread 2>/dev/null
+
+$(BUILD)/tests/test_program_file: | $(LIFE_STATIC)
+
 $(BUILD)/tests/test_scarce: | $(BUILD)/tests/libstatic-tls.so
 
 FAIL_CALL := $(BUILD)/tests/fail-call
