@@ -18,10 +18,6 @@ static int recognizes(const uint8_t *head, size_t size)
 #include "nsys_stacks.h"
 #include "spool.h"
 
-/* A row of a table takes four bytes of its file at the least: a pointer to the cell, the length of
- * the record, the row id. */
-#define ROW_BYTES 4
-
 enum { ID, VALUE, PRIORITY, OWN_RANK = PRIORITY };
 
 static int string(struct nvt_nsys *reader, struct nvt_nsys_table *table)
@@ -69,7 +65,7 @@ static const struct nvt_nsys_spec names[] = {
 
 /* A copy of what came through a pipe (spool.h) has no name for SQLite, which follows links to their
  * ends: it is mapped into memory. */
-static int open_copy(struct nvt_nsys *reader, int descriptor)
+static int map_copy(struct nvt_nsys *reader, int descriptor)
 {
     struct stat status;
     if (fstat(descriptor, &status) || status.st_size <= 0)
@@ -79,14 +75,20 @@ static int open_copy(struct nvt_nsys *reader, int descriptor)
         return SQLITE_NOMEM;
     reader->mapped = bytes;
     reader->mapped_size = (size_t)status.st_size;
-    int opened =
-        sqlite3_open_v2(":memory:", &reader->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    return opened == SQLITE_OK ? sqlite3_deserialize(reader->db, "main", bytes, status.st_size,
-                                                     status.st_size, SQLITE_DESERIALIZE_READONLY)
+    return SQLITE_OK;
+}
+
+static int open_copy(const struct nvt_nsys *reader, sqlite3 **db)
+{
+    const sqlite3_int64 size = (sqlite3_int64)reader->mapped_size;
+    const int opened =
+        sqlite3_open_v2(":memory:", db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    return opened == SQLITE_OK ? sqlite3_deserialize(*db, "main", reader->mapped, size, size,
+                                                     SQLITE_DESERIALIZE_READONLY)
                                : opened;
 }
 
-static int open_path(struct nvt_nsys *reader)
+static int open_path(const struct nvt_nsys *reader, sqlite3 **db)
 {
     /* As a URI, in which no byte of the path has a meaning of its own; immutable: no locks, no
      * journal or other file beside it is looked at. */
@@ -99,24 +101,36 @@ static int open_path(struct nvt_nsys *reader)
         at += sprintf(at, reader->path[i] == '/' ? "%c" : "%%%02X", (unsigned char)reader->path[i]);
     sprintf(at, "?mode=ro&immutable=1");
     int status = sqlite3_open_v2(
-        uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+        uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     free(uri);
     return status;
 }
 
+int nvt_nsys_connect(const struct nvt_nsys *reader, sqlite3 **db)
+{
+    const int status = reader->mapped ? open_copy(reader, db) : open_path(reader, db);
+    if (status != SQLITE_OK)
+        return status;
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_limit(*db, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_limit(*db, SQLITE_LIMIT_SQL_LENGTH, 1 << 20);
+    if (reader->length_most)
+        sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, reader->length_most);
+    return SQLITE_OK;
+}
+
 static int open_file(struct nvt_nsys *reader)
 {
-    int descriptor = nvt_spool_descriptor(reader->path);
-    int status = descriptor < 0 ? open_path(reader) : open_copy(reader, descriptor);
+    const int descriptor = nvt_spool_descriptor(reader->path);
+    int status = descriptor < 0 ? SQLITE_OK : map_copy(reader, descriptor);
+    if (status == SQLITE_OK)
+        status = nvt_nsys_connect(reader, &reader->db);
     if (status != SQLITE_OK)
         return nvt_fail_at(reader->err, reader->path, -1, "cannot be opened: %s",
                            reader->db ? sqlite3_errmsg(reader->db) : "out of memory");
-    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    sqlite3_limit(reader->db, SQLITE_LIMIT_ATTACHED, 0);
-    sqlite3_limit(reader->db, SQLITE_LIMIT_SQL_LENGTH, 1 << 20);
     return 0;
 }
 
@@ -141,7 +155,7 @@ static uint64_t stated_size(const uint8_t *header)
     return (uint64_t)big_endian(header + 28, 4) * (page == 1 ? 65536 : page);
 }
 
-/* What the file can hold: see ROW_BYTES; UTF-16 text grows by half when it becomes UTF-8. */
+/* What the file can hold: see NVT_NSYS_ROW_BYTES; UTF-16 text grows by half when it becomes UTF-8. */
 static int measure(struct nvt_nsys *reader)
 {
     struct stat status;
@@ -159,11 +173,14 @@ static int measure(struct nvt_nsys *reader)
         return nvt_fail_at(reader->err, reader->path, (int64_t)size,
                            "is cut: an SQLite file that should have %llu bytes",
                            (unsigned long long)stated);
-    /* NVTX_EVENTS is read three times, its texts may be read in two of them. */
-    reader->rows_left = size / ROW_BYTES * 3;
+    /* NVTX_EVENTS is read twice, and so may be tables of stacks. */
+    reader->rows_left = size / NVT_NSYS_ROW_BYTES * 2;
     reader->text_left = size * 3;
-    if (size < INT32_MAX - 4096)
-        sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, (int)size + 4096);
+    if (size < INT32_MAX - 4096) {
+        reader->length_most = (int)size + 4096;
+        sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, reader->length_most);
+    }
+    reader->size = size;
     return 0;
 }
 
@@ -174,6 +191,8 @@ int nvt_nsys_open(struct nvt_nsys *reader)
 
 void nvt_nsys_close(struct nvt_nsys *reader)
 {
+    for (size_t i = 0; i < NVT_NSYS_HELPERS; i++)
+        sqlite3_close(reader->helpers[i]);
     sqlite3_close(reader->db);
     if (reader->mapped)
         munmap(reader->mapped, reader->mapped_size);
@@ -216,6 +235,7 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     for (size_t i = 0; i < NVT_COUNT_OF(maps); i++)
         nvt_map_free(maps[i]);
     free(reader.launches);
+    free(reader.defined);
     nvt_buffer_free(&reader.words);
     nvt_nsys_stacks_free(&reader);
     nvt_os_names_free(&reader.os_names);

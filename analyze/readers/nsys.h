@@ -19,24 +19,38 @@
 #include "../model/trace.h"
 #include "pools.h"
 
+/* A row of a table takes four bytes of its file at the least: a pointer to the cell, the length of
+ * the record, the row id. */
+#define NVT_NSYS_ROW_BYTES 4
+
 /* Columns of a table that is read, at most. */
 #define NVT_NSYS_COLUMNS 24
 
 #define NVT_NSYS_WARNINGS 5
 
+/* Threads that read a long table besides the one that takes its rows, at most: with more of them that one would be the slowest. */
+#define NVT_NSYS_HELPERS 3
+
 struct nvt_nsys {
     struct nvt_trace *trace;
     sqlite3 *db;
+    sqlite3 *helpers[NVT_NSYS_HELPERS]; /* further connections, of threads that read ahead */
     const char *path;
     void *mapped; /* the file, where it has no name */
     size_t mapped_size;
+    uint64_t size;   /* bytes of the file, */
+    int length_most; /* and of a text in it; 0: as SQLite has it */
     struct nvt_error *err;
-    struct nvt_map strings;     /* StringIds.id -> string of the model */
-    struct nvt_map processes;   /* global id without its thread -> row */
-    struct nvt_map threads;     /* global id -> row */
-    struct nvt_map domain_ids;  /* domainId -> small number */
-    struct nvt_map domains;     /* process << 32 | small number -> row */
-    struct nvt_map categories;  /* model domain << 32 | category -> string */
+    struct nvt_map strings;    /* StringIds.id -> string of the model */
+    struct nvt_map processes;  /* global id without its thread -> row */
+    struct nvt_map threads;    /* global id -> row */
+    struct nvt_map domain_ids; /* domainId -> small number */
+    struct nvt_map domains;    /* process << 32 | small number -> row */
+    struct nvt_map categories; /* model domain << 32 | category -> string */
+    struct nvt_nsys_category {
+        int64_t domain;
+        uint32_t process, number, name;
+    } * defined;                /* categories, in the order of the file */
     struct nvt_map gpus;        /* TARGET_INFO_GPU.id -> row of devices */
     struct nvt_map calls;       /* process << 32 | correlation -> thread, for memory events */
     struct nvt_map contexts;    /* pid << 32 | context -> device, for waits */
@@ -57,6 +71,7 @@ struct nvt_nsys {
     struct nvt_buffer words; /* struct nvt_pool_word, of each row of memory */
     int has_pools;
     int is_ours; /* an export of nvtally, of any format */
+    uint32_t defined_count;
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;
@@ -80,13 +95,13 @@ struct nvt_nsys_spec {
 
 /* A cell that was read ahead, by its type in SQLite. */
 struct nvt_nsys_cell {
-    int type;
-    size_t size; /* of a text */
     union {
         int64_t whole;
         double real;
         const char *text;
     };
+    uint32_t size; /* of a text */
+    uint32_t type;
 };
 
 /* A row being read. Once a cell was not what it should be, `bad` names its column. */
@@ -94,11 +109,14 @@ struct nvt_nsys_table {
     const struct nvt_nsys_spec *spec;
     sqlite3_stmt *statement;
     const struct nvt_nsys_cell
-        *cells;      /* of a row that was read ahead; NULL: it is the statement's */
+        *cells;      /* of a row that was read ahead; NULL: they are the statement's */
     uint64_t number; /* of the row, from 1 */
     const char *bad;
     unsigned present; /* bit i: column i is there */
     int is_old;       /* the first by its old name */
+    int hides_ids;    /* a column has their name */
+    int has_ranges;   /* it is read by ranges of ids, from the first to the last */
+    int64_t first, last;
 };
 
 /* Read a table if it is there. 0, or -1 with err filled. */
@@ -168,6 +186,8 @@ int nvt_nsys_note_warnings(struct nvt_nsys *reader);
 
 /* Open the reader's file, and take its measure, for rows_left and text_left. 0, or -1 with err filled; to be closed in both cases. */
 int nvt_nsys_open(struct nvt_nsys *reader);
+/* One more connection to that file. A code of SQLite. */
+int nvt_nsys_connect(const struct nvt_nsys *reader, sqlite3 **db);
 void nvt_nsys_close(struct nvt_nsys *reader);
 
 /* Read an export. As struct nvt_reader's read. */

@@ -2,7 +2,8 @@
 #include "nsys.h"
 
 #include <stdio.h>
-#include <string.h>
+
+#include "../../lib/grow.h"
 
 /* ENUM_NSYS_EVENT_TYPE. */
 enum {
@@ -60,28 +61,44 @@ static uint32_t *category_at(struct nvt_nsys *reader, uint32_t domain, uint32_t 
     return nvt_map_at(&reader->categories, (uint64_t)domain << 32 | category);
 }
 
+/* A category is kept until all domains have their names. */
+static int keep_category(struct nvt_nsys *reader, const struct nvt_nsys_category *category)
+{
+    if (nvt_grow(&reader->defined, reader->defined_count, sizeof(*reader->defined)))
+        return -1;
+    reader->defined[reader->defined_count++] = *category;
+    return 0;
+}
+
 static int define(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    uint32_t process = nvt_nsys_process(reader, table, TID);
-    uint32_t name = event_name(reader, table);
-    if (process == NVT_NONE || name == NVT_NO_STRING)
+    const struct nvt_nsys_category event = {.process = nvt_nsys_process(reader, table, TID),
+                                            .domain = nvt_nsys_int(table, DOMAIN, 0),
+                                            .number = nvt_nsys_u32(table, CATEGORY, 0),
+                                            .name = event_name(reader, table)};
+    if (event.process == NVT_NONE || event.name == NVT_NO_STRING)
         return -1;
-    int64_t id = nvt_nsys_int(table, DOMAIN, 0);
-    if (nvt_nsys_int(table, TYPE, 0) == EVENT_DOMAIN)
-        return domain_row(reader, process, id, name) == NVT_NONE ? -1 : 0;
-    uint32_t domain = domain_row(reader, process, id, 0);
-    uint32_t *category =
-        domain == NVT_NONE ? NULL : category_at(reader, domain, nvt_nsys_u32(table, CATEGORY, 0));
-    if (category)
-        *category = name;
-    return category ? 0 : -1;
+    if (nvt_nsys_int(table, TYPE, 0) == EVENT_CATEGORY)
+        return keep_category(reader, &event);
+    return domain_row(reader, event.process, event.domain, event.name) == NVT_NONE ? -1 : 0;
+}
+
+static int place_categories(struct nvt_nsys *reader)
+{
+    for (uint32_t i = 0; i < reader->defined_count; i++) {
+        const struct nvt_nsys_category *event = &reader->defined[i];
+        const uint32_t domain = domain_row(reader, event->process, event->domain, 0);
+        uint32_t *name = domain == NVT_NONE ? NULL : category_at(reader, domain, event->number);
+        if (!name)
+            return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
+        *name = event->name;
+    }
+    return 0;
 }
 
 /* Events that name things come first, because rows have no order. */
-static const struct nvt_nsys_spec domains = {"NVTX_EVENTS", "eventType = 75", 1, NVTX_COLUMN_NAMES,
-                                             define};
-static const struct nvt_nsys_spec categories = {"NVTX_EVENTS", "eventType = 33", 1,
-                                                NVTX_COLUMN_NAMES, define};
+static const struct nvt_nsys_spec names = {"NVTX_EVENTS", "eventType IN (33, 75)", 1,
+                                           NVTX_COLUMN_NAMES, define};
 
 static uint32_t category_name(struct nvt_nsys *reader, struct nvt_nsys_table *table,
                               uint32_t domain)
@@ -207,7 +224,7 @@ static const struct nvt_nsys_spec events = {"NVTX_EVENTS", NULL, 2, NVTX_COLUMN_
 
 int nvt_nsys_read_nvtx(struct nvt_nsys *reader)
 {
-    return nvt_nsys_read(reader, &domains) || nvt_nsys_read(reader, &categories) ||
+    return nvt_nsys_read(reader, &names) || place_categories(reader) ||
                    nvt_nsys_read(reader, &events)
                ? -1
                : 0;

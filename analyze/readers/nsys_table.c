@@ -46,6 +46,9 @@ static const char *old_name(const struct nvt_nsys_spec *spec)
     return strcmp(spec->name, "TARGET_INFO_GPU") ? NULL : "deviceId";
 }
 
+/* What the ids of rows are called, unless a column of the table has the name. */
+#define ROW_ID "_rowid_"
+
 /* Which columns of the spec the table has. table_info leaves out generated columns. */
 static int probe(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
@@ -62,11 +65,40 @@ static int probe(struct nvt_nsys *reader, struct nvt_nsys_table *table)
             if (!sqlite3_stricmp(name, table->spec->columns[i]))
                 table->present |= 1u << i;
         table->is_old |= name && old && !sqlite3_stricmp(name, old);
+        table->hides_ids |= name && !sqlite3_stricmp(name, ROW_ID);
     }
     table->is_old &= !(table->present & 1);
     table->present |= table->is_old ? 1 : 0;
     sqlite3_finalize(statement);
     return status == SQLITE_DONE ? 0 : fail_sql(reader, table->spec->name);
+}
+
+/* The least or the greatest id of a table's rows: 0, or -1 where there is none. */
+static int row_id(struct nvt_nsys *reader, const char *table, const char *which, int64_t *id)
+{
+    sqlite3_stmt *statement = NULL;
+    char sql[160];
+    snprintf(sql, sizeof(sql), "SELECT %s(" ROW_ID ") FROM \"%s\" NOT INDEXED", which, table);
+    const int is = sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+                   sqlite3_step(statement) == SQLITE_ROW &&
+                   sqlite3_column_type(statement, 0) == SQLITE_INTEGER;
+    if (is)
+        *id = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return is ? 0 : -1;
+}
+
+/* Whether a table is read in ranges of its ids (nsys_ahead.h): many rows, and no more ids than the file can hold rows, in their
+ * order. */
+static int has_ranges(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    const char *name = table->spec->name, *where = table->spec->where;
+    if (table->hides_ids || (where && strstr(where, "ORDER BY")) ||
+        row_id(reader, name, "min", &table->first) || row_id(reader, name, "max", &table->last) ||
+        table->last < table->first)
+        return 0;
+    const uint64_t span = (uint64_t)table->last - (uint64_t)table->first;
+    return span >= NVT_NSYS_AHEAD_FROM && span < reader->size / NVT_NSYS_ROW_BYTES;
 }
 
 static int prepare(struct nvt_nsys *reader, struct nvt_nsys_table *table)
@@ -79,8 +111,9 @@ static int prepare(struct nvt_nsys *reader, struct nvt_nsys_table *table)
             nvt_buffer_printf(&sql, table->present >> i & 1 ? "%s\"%s\"" : "%sNULL", i ? ", " : "",
                               !i && table->is_old ? old_name(spec) : spec->columns[i]);
     /* NOT INDEXED: an index of a stranger's file may hold other rows than its table. */
-    failed |= nvt_buffer_printf(&sql, " FROM \"%s\" NOT INDEXED%s%s", spec->name,
-                                spec->where ? " WHERE " : "", spec->where ? spec->where : "");
+    failed |= nvt_buffer_printf(&sql, " FROM \"%s\" NOT INDEXED WHERE %s%s", spec->name,
+                                table->has_ranges ? ROW_ID " BETWEEN ?1 AND ?2 AND " : "",
+                                spec->where ? spec->where : "1");
     int status = failed ? -1 : 0;
     if (failed)
         nvt_fail_at(reader->err, reader->path, -1, "out of memory");
@@ -91,16 +124,14 @@ static int prepare(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return status;
 }
 
-/* The next row of a table; in a long one a thread is ahead. As sqlite3_step. */
-static int next_row(struct nvt_nsys_table *table, struct nvt_nsys_ahead **ahead)
+/* The next row of a table. As sqlite3_step. */
+static int next_row(struct nvt_nsys_table *table, struct nvt_nsys_ahead *ahead)
 {
-    if (!*ahead && table->number == NVT_NSYS_AHEAD_FROM)
-        *ahead = nvt_nsys_ahead_open(table->statement, table->present);
-    return *ahead ? nvt_nsys_ahead_next(*ahead, &table->cells) : sqlite3_step(table->statement);
+    return ahead ? nvt_nsys_ahead_next(ahead, &table->cells) : sqlite3_step(table->statement);
 }
 
 static int take_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table,
-                     struct nvt_nsys_ahead **ahead, int *step)
+                     struct nvt_nsys_ahead *ahead, int *step)
 {
     char what[128];
     while ((*step = next_row(table, ahead)) == SQLITE_ROW) {
@@ -124,8 +155,11 @@ static int take_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table,
 
 static int read_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    struct nvt_nsys_ahead *ahead = NULL;
-    int step = SQLITE_DONE, status = take_rows(reader, table, &ahead, &step);
+    struct nvt_nsys_ahead *ahead =
+        table->has_ranges ? nvt_nsys_ahead_open(reader, table->statement, table->present,
+                                                table->first, table->last)
+                          : NULL;
+    int step = SQLITE_DONE, status = take_rows(reader, table, ahead, &step);
     nvt_nsys_ahead_close(ahead);
     table->cells = NULL;
     if (status || step == SQLITE_DONE)
@@ -149,6 +183,7 @@ int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec)
             return 0;
         }
     reader->known++;
+    table.has_ranges = has_ranges(reader, &table);
     int status = prepare(reader, &table);
     if (!status)
         status = read_rows(reader, &table);
@@ -163,7 +198,8 @@ static struct nvt_nsys_cell cell_of(const struct nvt_nsys_table *table, int colu
 
 int nvt_nsys_type(const struct nvt_nsys_table *table, int column)
 {
-    return table->cells ? table->cells[column].type : sqlite3_column_type(table->statement, column);
+    return table->cells ? (int)table->cells[column].type
+                        : sqlite3_column_type(table->statement, column);
 }
 
 int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column)
