@@ -4,6 +4,7 @@
 #include "exports/export.h"
 #include "exports/arrow.h"
 #include "exports/frames.h"
+#include "exports/losses.h"
 #include "exports/merged.h"
 
 #include <errno.h>
@@ -354,6 +355,15 @@ static char *name_output(const struct request *request, struct nvt_error *err)
     return name;
 }
 
+static void note_losses(const struct request *request, const struct nvt_trace *trace)
+{
+    struct nvt_buffer lost = {0};
+    if (!nvt_export_losses(request->exporter, trace, &lost) && lost.size)
+        nvt_message(stderr, "note: %s: left out, as --to %s has no form for it: %.*s", trace->path,
+                    request->exporter->name, (int)lost.size, (const char *)lost.data);
+    nvt_buffer_free(&lost);
+}
+
 static int write_trace(const struct request *request, const struct nvt_trace *trace,
                        struct nvt_error *err)
 {
@@ -365,6 +375,8 @@ static int write_trace(const struct request *request, const struct nvt_trace *tr
     if (!status)
         status = path && request->exporter->write_file ? write_file(request, path, trace, err)
                                                        : write_stream(request, trace, err);
+    if (!status)
+        note_losses(request, trace);
     if (!status && made_up)
         nvt_message(stderr, "wrote %s", made_up);
     free(made_up);

@@ -218,6 +218,36 @@ static void a_picture(void **state)
     cli_result_free(&result);
 }
 
+#ifdef HAVE_SQLITE
+/* What a format has no form for is noted, and what it has is not. */
+static void the_command_says_what_it_leaves_out(void **state)
+{
+    (void)state;
+    static const char samples[] = "tests/fuzz/corpus/nsys/samples.sqlite",
+                      calls[] = "tests/fuzz/corpus/nsys/calls.sqlite";
+    static const struct {
+        const char *path, *format, *note;
+    } cases[] = {
+        {samples, "perfetto", "as --to perfetto has no form for it: CPU samples (3)\n"},
+        {samples, "chrome", NULL},
+        {samples, "csv", NULL},
+        {calls, "perfetto", "as --to perfetto has no form for it: stacks of calls ("},
+        {calls, "sqlite", NULL},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct cli_result result =
+            cli_run((const char *const[]){"nvtally", "export", "--to", cases[i].format, "-o",
+                                          cli_in(cli_folder, "out"), cases[i].path, NULL});
+        cli_expect_status(&result, 0);
+        const char *note = strstr(result.err, "has no form for it");
+        assert_int_equal(note != NULL, cases[i].note != NULL);
+        if (cases[i].note)
+            assert_non_null(strstr(result.err, cases[i].note));
+        cli_result_free(&result);
+    }
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +256,9 @@ int main(void)
         cmocka_unit_test(the_command_says_what_it_cannot_do),
         cmocka_unit_test(the_command_writes_where_it_should),
         cmocka_unit_test(the_command_says_that_there_was_nothing_to_write),
+#ifdef HAVE_SQLITE
+        cmocka_unit_test(the_command_says_what_it_leaves_out),
+#endif
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
