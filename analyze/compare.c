@@ -50,7 +50,7 @@ static const char usage_text[] =
 struct request {
     const struct nvt_format *format;
     double fail_above;        /* fraction, NaN: never */
-    double fail_memory_above; /* the same of peaks of memory */
+    double fail_memory_above; /* fraction by which peaks of memory may grow, NaN: any */
     double tolerance;         /* fraction */
     size_t top;               /* rows, 0: all */
     int fail_unknown;

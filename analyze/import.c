@@ -10,6 +10,7 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
+#include "../lib/read_file.h"
 #include "../lib/wrap.h"
 #include "command.h"
 #include "published/published.h"
@@ -85,45 +86,6 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return 0;
 }
 
-/* The whole file with a terminator behind it, malloc'ed; NULL with err. */
-static char *read_text(const char *path, size_t *size, struct nvt_error *err)
-{
-    FILE *file = fopen(path, "re");
-    size_t capacity = 1 << 16;
-    char *text = file ? malloc(capacity) : NULL;
-    int failed = !text;
-    *size = 0;
-    while (!failed && !feof(file)) {
-        if (*size + 1 >= capacity) {
-            capacity *= 2;
-            if (capacity > 2 * (size_t)LOG_BYTES_MAX) {
-                fclose(file);
-                free(text);
-                nvt_fail_at(err, path, -1, "is too large for a log: more than %u MiB",
-                            LOG_BYTES_MAX >> 20);
-                return NULL;
-            }
-            char *larger = realloc(text, capacity);
-            failed = !larger;
-            text = larger ? larger : text;
-            if (failed)
-                break;
-        }
-        *size += fread(text + *size, 1, capacity - *size - 1, file);
-        failed = ferror(file);
-    }
-    int reason = errno;
-    if (file)
-        fclose(file);
-    if (failed) {
-        free(text);
-        nvt_fail_at(err, path, -1, "cannot be read: %s", strerror(reason));
-        return NULL;
-    }
-    text[*size] = 0;
-    return text;
-}
-
 static int write_text(const char *directory, const char *name, const struct nvt_buffer *text,
                       struct nvt_error *err)
 {
@@ -173,12 +135,11 @@ static const char *base_name(const char *path)
 
 static int import(struct request *request, struct nvt_published *published, struct nvt_error *err)
 {
-    size_t size;
-    char *text = read_text(request->path, &size, err);
-    if (!text)
-        return -1;
-    int status = nvt_published_read(request->path, text, size, published, err);
-    free(text);
+    struct nvt_buffer text = {0};
+    int status = nvt_read_file(request->path, LOG_BYTES_MAX, &text, err);
+    if (!status)
+        status = nvt_published_read(request->path, (char *)text.data, text.size, published, err);
+    nvt_buffer_free(&text);
     if (status)
         return -1;
     if (!request->directory)

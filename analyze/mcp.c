@@ -8,6 +8,7 @@
 
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/json.h"
 #include "../lib/version.h"
 #include "agents/tools.h"
@@ -67,7 +68,7 @@ static void put_error(struct nvt_buffer *out, const struct nvt_record *message, 
 static void put_initialized(struct nvt_buffer *out, const struct nvt_record *message)
 {
     const char *asked = nvt_record_text(message, "params.protocolVersion"), *version = versions[1];
-    for (size_t i = 0; asked && i < sizeof(versions) / sizeof(*versions); i++)
+    for (size_t i = 0; asked && i < NVT_COUNT_OF(versions); i++)
         if (!strcmp(versions[i], asked))
             version = versions[i];
     begin(out, message, "result");

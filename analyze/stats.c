@@ -75,7 +75,7 @@ struct request {
     int list, list_formats;
     int is_default;  /* no report was asked for */
     int is_overview; /* nor a format: what people see first, of traces */
-    int is_study;    /* likewise, of directories of runs */
+    int is_study;    /* the same screen, of directories of runs */
     int all;         /* those that have something to say */
     unsigned project_flags;
     int compensate, plain_names, is_wide;
@@ -324,7 +324,7 @@ struct making {
     int status;
 };
 
-static void make(void *context, size_t i)
+static void make_report(void *context, size_t i)
 {
     struct making *making = &((struct making *)context)[i];
     making->status = nvt_report_make(making->report, &making->input, &making->tables, &making->err);
@@ -378,10 +378,10 @@ static int make_all(const struct request *request, struct nvt_input *input,
         all[i].input.notes = (struct nvt_buffer){0};
         all[i].input.naming = request->naming[i];
         if (input->run_count)
-            make(all, i);
+            make_report(all, i);
     }
     if (!input->run_count)
-        nvt_parallel(make, all, request->count);
+        nvt_parallel(make_report, all, request->count);
     for (size_t i = 0; i < request->count; i++) {
         struct nvt_error later = NVT_ERROR_INIT;
         if (request->all && has_nothing(&all[i]))

@@ -12,6 +12,7 @@
 
 #include "../lib/clock.h"
 #include "../lib/commands.h"
+#include "../lib/count_of.h"
 #include "../lib/text.h"
 #include "../lib/wrap.h"
 #include "command.h"
@@ -127,7 +128,7 @@ static void catch_signals(sigset_t *while_waiting)
     struct sigaction action = {.sa_handler = on_signal};
     sigset_t blocked;
     sigemptyset(&blocked);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(signals); i++) {
         sigaction(signals[i], &action, NULL);
         sigaddset(&blocked, signals[i]);
     }
@@ -157,7 +158,7 @@ static void leave(const struct termios *before)
     tcsetattr(STDIN_FILENO, TCSAFLUSH, before);
 }
 
-static void draw(struct edition *edition, const char *what)
+static void draw_edition(struct edition *edition, const char *what)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, NVT_COLOR_AUTO);
     char *text = NULL, *rest;
@@ -218,7 +219,7 @@ static int press(struct edition *edition, const char *text)
         size_t length = 1;
         if (*text == 'q')
             return 1;
-        for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
             if (!strncmp(text, keys[i].sends, strlen(keys[i].sends))) {
                 length = strlen(keys[i].sends);
                 nvt_top_press(&edition->top, keys[i].key, nvt_top_lines(&edition->top, &screen));
@@ -236,7 +237,7 @@ static void run(const struct request *request, struct edition *edition, const ch
     uint64_t signature = edition->top.goes_on ? 0 : nvt_input_signature(&edition->input);
     const int64_t looks = LOOKS_MS * INT64_C(1000000);
     int64_t next = nvt_monotonic_ns() + looks;
-    draw(edition, what);
+    draw_edition(edition, what);
     while (!ends) {
         char text[64];
         struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -257,7 +258,7 @@ static void run(const struct request *request, struct edition *edition, const ch
             next = nvt_monotonic_ns() + looks + PAUSE * (nvt_monotonic_ns() - begin);
         signature = now;
         if (ready > 0 || resized || has_changed)
-            draw(edition, what);
+            draw_edition(edition, what);
         resized = 0;
     }
 }

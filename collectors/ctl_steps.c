@@ -122,7 +122,7 @@ static int agree(const struct steps *steps, struct nvt_error *err)
 }
 
 /* 1: they are recorded; 0: not yet; -1 with err: they never will be. */
-static int look(const struct steps *steps, size_t i, struct nvt_error *err)
+static int are_recorded(const struct steps *steps, size_t i, struct nvt_error *err)
 {
     char text[NVT_CTL_ANSWER_MOST], state[40];
     if (ask(steps, i, "stepped", text, err))
@@ -172,7 +172,7 @@ static int wait_for_all(const struct steps *steps, struct nvt_error *err)
 {
     struct waiting waiting = {.since = nvt_monotonic_ns()};
     for (size_t i = 0; i < steps->count;) {
-        const int is_done = look(steps, i, err);
+        const int is_done = are_recorded(steps, i, err);
         if (is_done < 0)
             return -1;
         i += (size_t)is_done;

@@ -83,7 +83,7 @@ struct seen {
     char path[sizeof(((struct nvt_ring_calling *)0)->path)];
 };
 
-static void look(const struct nvt_ring_calling *calling, struct seen *seen)
+static void look_at_call(const struct nvt_ring_calling *calling, struct seen *seen)
 {
     seen->number = atomic_load_explicit(&calling->number, memory_order_acquire);
     seen->call = (struct nvt_ring_os_call){
@@ -107,7 +107,7 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
                             uint64_t now)
 {
     struct seen seen;
-    look(calling, &seen);
+    look_at_call(calling, &seen);
     if (seen.number && seen.call.start <= now)
         put_open(os, &seen, now);
 }
@@ -160,7 +160,7 @@ void nvt_drain_os_take_long(struct nvt_drain_os *os, const struct nvt_ring_calli
         now - since < least ||
         (since == os->told && now - os->told_at < os->told_at - since && now - os->told_at < most))
         return;
-    look(calling, &seen);
+    look_at_call(calling, &seen);
     /* Still the same one: then all of it is. */
     atomic_thread_fence(memory_order_acquire);
     if (!seen.number || seen.call.start != since ||

@@ -53,7 +53,7 @@ struct nvt_trigger *nvt_trigger_begin(const struct nvt_trigger_wish *wish, const
     return trigger;
 }
 
-static void *make(void *context)
+static void *make_dump(void *context)
 {
     struct nvt_trigger *trigger = context;
     trigger->err = (struct nvt_error)NVT_ERROR_INIT;
@@ -71,7 +71,7 @@ static void start(struct nvt_trigger *trigger)
     sigfillset(&all);
     atomic_store(&trigger->is_done, 0);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    trigger->is_running = !pthread_create(&trigger->thread, NULL, make, trigger);
+    trigger->is_running = !pthread_create(&trigger->thread, NULL, make_dump, trigger);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!trigger->is_running)
         nvt_message(stderr, "%s: no dump: no thread could be started", trigger->why);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 void nvt_buffer_free(struct nvt_buffer *buffer)
 {
     free(buffer->data);
@@ -27,10 +29,8 @@ int nvt_buffer_reserve(struct nvt_buffer *buffer, size_t more)
     size_t capacity = buffer->capacity ? buffer->capacity : 256;
     while (capacity < needed)
         capacity *= 2;
-    uint8_t *data = realloc(buffer->data, capacity);
-    if (!data)
+    if (nvt_resize(&buffer->data, capacity, 1))
         return run_out(buffer);
-    buffer->data = data;
     buffer->capacity = capacity;
     return 0;
 }

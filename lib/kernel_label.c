@@ -318,11 +318,9 @@ static int append(struct nvt_kernel_labelled *item, const char *between, const c
                   size_t length)
 {
     const size_t used = strlen(item->label), size = used + strlen(between) + length + 1;
-    char *label = realloc(item->label, size);
-    if (!label)
+    if (nvt_resize(&item->label, size, 1))
         return -1;
-    item->label = label;
-    snprintf(label + used, size - used, "%s%.*s", between, (int)length, text);
+    snprintf(item->label + used, size - used, "%s%.*s", between, (int)length, text);
     return 0;
 }
 

@@ -1,12 +1,12 @@
 #include "document.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/count_of.h"
 #include "../lib/grow.h"
+#include "../lib/read_file.h"
 #include "../lib/render.h"
 
 #define PICTURE_BYTES_MAX (64L << 20)
@@ -193,25 +193,11 @@ void nvt_document_picture(struct nvt_document *document, const char *path, const
 
 char *nvt_document_read(const char *path, size_t *size, struct nvt_error *err)
 {
-    FILE *file = fopen(path, "re");
-    long length = -1;
-    char *text = NULL;
-    if (file && !fseek(file, 0, SEEK_END))
-        length = ftell(file);
-    if (length >= 0 && length <= PICTURE_BYTES_MAX)
-        text = malloc((size_t)length + 1);
-    if (text) {
-        rewind(file);
-        *size = fread(text, 1, (size_t)length, file);
-        text[*size] = 0;
+    struct nvt_buffer text = {0};
+    if (nvt_read_file(path, PICTURE_BYTES_MAX, &text, err)) {
+        nvt_buffer_free(&text);
+        return NULL;
     }
-    if (!text || *size != (size_t)length) {
-        nvt_fail_at(err, path, -1, "cannot be read: %s",
-                    file && !ferror(file) ? "no file of a size" : strerror(errno));
-        free(text);
-        text = NULL;
-    }
-    if (file)
-        fclose(file);
-    return text;
+    *size = text.size;
+    return (char *)text.data;
 }

@@ -386,8 +386,8 @@ static int draw_charts(struct nvt_input *input, const struct options *options,
     return status;
 }
 
-static int draw(struct nvt_input *input, const struct options *options, const char *path,
-                struct nvt_error *err)
+static int draw_to(struct nvt_input *input, const struct options *options, const char *path,
+                   struct nvt_error *err)
 {
     char directory[4096];
     default_directory(path, directory, sizeof(directory));
@@ -473,7 +473,7 @@ static int plot_inputs(const struct options *options, int count, char **argument
     /* What was found while reading; reports behind a chart note what nobody asked for. */
     nvt_command_notes(&input);
     if (!status)
-        status = draw(&input, options, arguments[0], err);
+        status = draw_to(&input, options, arguments[0], err);
     nvt_input_free(&input);
     return status;
 }

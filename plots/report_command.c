@@ -250,7 +250,8 @@ static int add_picture(struct request *request, const struct drawing *drawing, c
 }
 
 /* Draw a chart into the folder. What gnuplot cannot do is a reason, no failure. */
-static int draw(struct request *request, const struct drawing *drawing, struct nvt_error *err)
+static int draw_charts(struct request *request, const struct drawing *drawing,
+                       struct nvt_error *err)
 {
     struct nvt_error trouble = NVT_ERROR_INIT;
     char *paths = NULL, text[1200];
@@ -297,9 +298,9 @@ static int draw_all(struct request *request, struct nvt_error *err)
     int status = 0;
     for (size_t i = 0; i < count && !request->is_comparison && !status && !request->reason; i++)
         if (charts[i]->fits(&request->input))
-            status = draw(request, &(struct drawing){charts[i], NULL}, err);
+            status = draw_charts(request, &(struct drawing){charts[i], NULL}, err);
     for (size_t i = 0; i < changes && request->is_comparison && !status && !request->reason; i++)
-        status = draw(request, &(struct drawing){NULL, of_changes[i]}, err);
+        status = draw_charts(request, &(struct drawing){NULL, of_changes[i]}, err);
     nvt_glyphs_note(request->format->picture);
     return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../lib/json.h"
+#include "../lib/count_of.h"
 #include "../lib/text.h"
 #include "chart.h"
 #include "flame.h"
@@ -94,7 +95,7 @@ int nvt_story_flames(const struct nvt_input *input, struct nvt_document *documen
         if (!nvt_input_is_own(&input->traces[i]))
             continue;
         traces++;
-        for (size_t g = 0; g < sizeof(graphs) / sizeof(*graphs); g++)
+        for (size_t g = 0; g < NVT_COUNT_OF(graphs); g++)
             if (put_graph(trace, g, input->trace_count > 1 ? nvt_file_name(trace->path) : "",
                           document, err))
                 return -1;

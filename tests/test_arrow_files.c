@@ -15,6 +15,7 @@
 #include "../analyze/exports/arrow.h"
 #include "cli.h"
 #include "small_trace.h"
+#include "../lib/count_of.h"
 
 /* --- a batch by hand: a number with nulls, and a name in a dictionary --- */
 
@@ -154,7 +155,7 @@ static void files_stand_where_ranks_say(void **state)
     static const char *const there[] = {"ops/rank=3/0.arrow", "ops/rank=5/0.arrow",
                                         "ops/rank=3/1.arrow", "apis/rank=5/0.arrow",
                                         "ops/rank=__HIVE_DEFAULT_PARTITION__/1.arrow"};
-    for (size_t i = 0; i < sizeof(there) / sizeof(*there); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(there); i++)
         expect_file(folder, there[i], 1);
     expect_file(folder, "ops/rank=5/1.arrow", 0);
     expect_file(folder, "ops.arrow", 0);

@@ -60,7 +60,7 @@ static void must_load(const char *name)
         _exit(1);
 }
 
-static void look(const struct process *process, struct found *found)
+static void look_at_process(const struct process *process, struct found *found)
 {
     struct link_map *map = NULL;
     unsetenv("CUDA_PATH");
@@ -92,7 +92,7 @@ static struct found find(const struct process *process)
     pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
-        look(process, &found);
+        look_at_process(process, &found);
         _exit(write(ends[1], &found, sizeof(found)) == (ssize_t)sizeof(found) ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

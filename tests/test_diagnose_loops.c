@@ -35,7 +35,7 @@ static void loop(struct maker *maker, int iterations, int64_t host_ns)
 }
 
 /* Diagnose a trace, which is freed; findings of the rule, or of all. */
-static struct nvt_findings look(struct maker *maker, const struct nvt_rule *rule)
+static struct nvt_findings look_with(struct maker *maker, const struct nvt_rule *rule)
 {
     struct nvt_input_trace trace = {.trace = make_end(maker)};
     struct nvt_input input = {.traces = &trace, .trace_count = 1};
@@ -50,7 +50,7 @@ static struct nvt_findings look(struct maker *maker, const struct nvt_rule *rule
 
 static void expect_nothing(struct maker *maker, const struct nvt_rule *rule)
 {
-    struct nvt_findings findings = look(maker, rule);
+    struct nvt_findings findings = look_with(maker, rule);
     if (findings.count)
         fail_msg("%s: %s; %s", findings.items[0].cause, findings.items[0].what,
                  findings.items[0].evidence);
@@ -61,7 +61,7 @@ static void expect_nothing(struct maker *maker, const struct nvt_rule *rule)
 static void expect_one(struct maker *maker, const struct nvt_rule *rule, double cost_ns,
                        const char *const *texts)
 {
-    struct nvt_findings findings = look(maker, rule);
+    struct nvt_findings findings = look_with(maker, rule);
     assert_int_equal(findings.count, 1);
     const struct nvt_finding *finding = &findings.items[0];
     if (fabs(finding->cost_ns / cost_ns - 1) > 0.01)
@@ -125,7 +125,7 @@ static void the_host_is_where_it_is_most_of_the_time(void **state)
             make_wait(&maker);
             make_range(&maker, "iteration", start);
         }
-        struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+        struct nvt_findings findings = look_with(&maker, &nvt_rule_idle);
         assert_int_equal(findings.count, 1);
         if (!strstr(findings.items[0].what, cases[i].says))
             fail_msg("%zu: %s", i, findings.items[0].what);
@@ -183,7 +183,7 @@ static void the_host_is_in_a_call_of_the_system(void **state)
             make_wait(&maker);
             make_range(&maker, "iteration", start);
         }
-        struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+        struct nvt_findings findings = look_with(&maker, &nvt_rule_idle);
         assert_int_equal(findings.count, 1);
         const char *what = findings.items[0].what, *said = strstr(what, cases[i].says);
         if (!said || strlen(said) != strlen(cases[i].says))
@@ -210,7 +210,7 @@ static void what_the_host_is_in_fits(void **state)
         make_wait(&maker);
         make_range(&maker, "iteration", start);
     }
-    struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+    struct nvt_findings findings = look_with(&maker, &nvt_rule_idle);
     assert_int_equal(findings.count, 1);
     const char *said = strstr(findings.items[0].what, ", 75 % of it in range rrr");
     assert_non_null(said);
@@ -263,7 +263,7 @@ static void each_rank_warms_up_by_itself(void **state)
                 make_range(&maker, "iteration", start);
             }
         }
-        struct nvt_findings findings = look(&maker, &nvt_rule_warmup);
+        struct nvt_findings findings = look_with(&maker, &nvt_rule_warmup);
         assert_int_equal(findings.count, slow - 1);
         if (findings.count)
             assert_non_null(strstr(findings.items[0].remedy, remedies[slow - 1]));

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../analyze/input/runs.h"
+#include "../lib/count_of.h"
 #include "../lib/render.h"
 #include "cli.h"
 
@@ -240,7 +241,7 @@ static void bad_input_at_every_door(void **state)
         {{"nvtally", "sql", cut, "SELECT 1 AS n"}, 0, "cut"},
         {{"nvtally", "sql", whole, "SELECT nope FROM ops"}, 2, "no such column: nope"},
     };
-    for (size_t i = 0; i < sizeof(doors) / sizeof(*doors); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(doors); i++) {
         struct cli_result result = cli_run(doors[i].argv);
         if (doors[i].status) {
             cli_expect_failure(&result, doors[i].needle);

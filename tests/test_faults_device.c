@@ -189,7 +189,7 @@ static void a_full_disk_is_counted(void **state)
     check_sum("disk full while kernels run: records", &result, &lost);
     assert_true(trace->ops.count > 0);
     assert_true(lost > 0);
-    if (strstr(trace->notes, "suddenly"))
+    if (trace->notes && strstr(trace->notes, "suddenly"))
         fail_msg("%s%s", trace->notes, result.err);
     nvt_trace_free(trace);
     cli_result_free(&result);

@@ -15,6 +15,7 @@
 #include "../analyze/readers/reader.h"
 #include "cli.h"
 #include "read_kit.h"
+#include "../lib/count_of.h"
 
 #define PROCESS(pid, name)                                                                         \
     "{\"ph\":\"M\",\"pid\":" #pid ",\"name\":\"process_name\",\"args\":{\"name\":\"" name "\"}},"
@@ -170,7 +171,7 @@ static void names_may_come_behind(void **state)
         "{\"deviceProperties\":[{\"id\":0,\"name\":\"A\"}],\"traceEvents\":[" EVENT(
             1, 2, "work", 0, 10, "\"x\":inf") THREAD(9, 20, "Stream #20")
             EVENT(9, 20, "fusion", 50, 100, "") PROCESS(9, "/device:GPU:3") END "}"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(texts); i++) {
         struct nvt_trace *trace = kit_read_text("t.json", texts[i]);
         assert_int_equal(trace->ranges.count, 1);
         assert_int_equal(trace->ops.count, 1);

@@ -13,6 +13,7 @@
 
 #include "../collectors/memory_groups.h"
 #include "cli.h"
+#include "../lib/count_of.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -101,7 +102,7 @@ static void without_limits_there_is_no_end(void **state)
     static const char *const selves[] = {"",       "\n",         "0::/\n",   "rubbish",
                                          "::::\n", "1:memory\n", "0::/a/b/c"};
     put("none/memory.current", "17\n");
-    for (size_t i = 0; i < sizeof(selves) / sizeof(*selves); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(selves); i++) {
         struct nvt_memory_groups groups = found(selves[i], "none");
         assert_int_equal(groups.count, 0);
         assert_true(groups.limit == UINT64_MAX);

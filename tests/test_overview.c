@@ -22,7 +22,7 @@
 
 /* --- values --- */
 
-static struct nvt_overview look(struct nvt_trace *const *traces, size_t count)
+static struct nvt_overview overview_of(struct nvt_trace *const *traces, size_t count)
 {
     struct nvt_input_trace from[8] = {{0}};
     struct nvt_input input = {.traces = from, .trace_count = count};
@@ -74,7 +74,7 @@ static void iterations_are_medians(void **state)
 {
     (void)state;
     struct nvt_trace *trace = make_loop();
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     assert_true(overview.has_iterations);
     assert_int_equal(overview.units, 5);
     expect_near(overview.unit_ns, 1e6);
@@ -119,7 +119,7 @@ static void shares_are_of_one_whole(void **state)
         make_range(&maker, "iteration", start);
     }
     struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     char text[NVT_OVERVIEW_TEXT];
     expect_near(overview.unit_ns, 1e6);
     /* The first two are early. */
@@ -146,7 +146,7 @@ static void inference_has_a_pace(void **state)
         maker.now += 9000000;
     }
     struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     char text[NVT_OVERVIEW_TEXT];
     expect_near(overview.unit_ns, 1e6);
     expect_near(overview.pace_ns, 1e7);
@@ -174,7 +174,7 @@ static void ranges_that_are_all_of_another_stand_for_it(void **state)
         make_range(&maker, "iteration", start);
     }
     struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     /* model is all of the iteration; the layers are all of the model, and one row; tiny is too little. */
     assert_int_equal(overview.row_count, 1);
     assert_string_equal(overview.rows[0].name, "iteration");
@@ -199,7 +199,7 @@ static void layers_are_one_row(void **state)
         make_range(&maker, "iteration", start);
     }
     struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     assert_int_equal(overview.row_count, 2);
     expect_near(row_named(&overview, "layer *")->cpu_ns, 6e5);
     expect_near(row_named(&overview, "layer *")->calls, 6);
@@ -214,7 +214,7 @@ static void backward_is_not_empty(void **state)
     const struct program program = {
         .iterations = 8, .kernels = 40, .kernel_ns = 20000, .backward = 20};
     struct nvt_trace *trace = make_program(&program);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     assert_true(overview.lends);
     assert_true(row_named(&overview, "iteration")->gpu_ns > 39 * 20000.0);
     nvt_overview_free(&overview);
@@ -232,7 +232,7 @@ static void recordings_without_iterations(void **state)
     maker.now += 3000000;
     make_range(&maker, "load", start);
     struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     assert_false(overview.has_iterations);
     assert_int_equal(overview.units, 1);
     expect_near(overview.unit_ns, (double)(trace->last_ns - trace->first_ns));
@@ -250,7 +250,7 @@ static void kernels_where_there_are_no_ranges(void **state)
     make_launch(&maker, "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64>(int)", 300000);
     make_launch(&maker, "small", 1000);
     struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     assert_true(overview.are_kernels);
     assert_int_equal(overview.row_count, 2);
     assert_string_equal(overview.rows[1].name, "small");
@@ -270,7 +270,7 @@ static void ranks_are_parts(void **state)
             .iterations = 10, .kernels = 10 + 5 * i, .kernel_ns = 50000, .rank = i + 1};
         traces[i] = make_program(&program);
     }
-    struct nvt_overview overview = look(traces, 3);
+    struct nvt_overview overview = overview_of(traces, 3);
     assert_int_equal(overview.part_count, 3);
     assert_string_equal(overview.parts[0].name, "rank 2");
     assert_string_equal(overview.parts[2].name, "rank 0");
@@ -290,7 +290,7 @@ static void findings_are_shares_of_an_iteration(void **state)
     const struct program program = {
         .iterations = 32, .kernels = 100, .kernel_ns = 2000, .launch_ns = 8000};
     struct nvt_trace *trace = make_program(&program);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     double largest = 0;
     assert_in_range(overview.finding_count, 1, NVT_OVERVIEW_FINDINGS);
     for (uint32_t i = 0; i < overview.finding_count; i++)
@@ -328,7 +328,7 @@ static void screens_fit(void **state)
     for (size_t i = 0; i < NVT_COUNT_OF(programs); i++) {
         struct nvt_trace *traces[2] = {make_program(&programs[i]), make_program(&programs[0])};
         for (size_t count = 1; count < 3; count++) {
-            struct nvt_overview overview = look(traces, count);
+            struct nvt_overview overview = overview_of(traces, count);
             for (size_t width = 60; width < 180; width += 20) {
                 char *text = print(&overview, width, 24, 0);
                 assert_in_range(kit_expect_fits(text, width), 8, 23);
@@ -360,7 +360,7 @@ static void what_takes_most_is_shown(void **state)
         make_range(&maker, "iteration", start);
     }
     struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = look(&trace, 1);
+    struct nvt_overview overview = overview_of(&trace, 1);
     assert_int_equal(overview.row_count, 21);
     char *text = print(&overview, 80, 24, 0);
     kit_expect_fits(text, 80);

@@ -88,7 +88,7 @@ static struct nvt_trace *make_loop(const struct shape *shape)
 }
 
 /* What a rule, or all, find; the trace is freed. */
-static struct nvt_findings look(const struct shape *shape, const struct nvt_rule *rule)
+static struct nvt_findings look_with(const struct shape *shape, const struct nvt_rule *rule)
 {
     struct nvt_input_trace trace = {.trace = make_loop(shape)};
     struct nvt_input input = {.traces = &trace, .trace_count = 1};
@@ -103,7 +103,7 @@ static struct nvt_findings look(const struct shape *shape, const struct nvt_rule
 
 static void expect_none(const struct shape *shape)
 {
-    struct nvt_findings findings = look(shape, &nvt_rule_periodic);
+    struct nvt_findings findings = look_with(shape, &nvt_rule_periodic);
     if (findings.count)
         fail_msg("%s; %s", findings.items[0].what, findings.items[0].evidence);
     free(findings.items);
@@ -111,7 +111,7 @@ static void expect_none(const struct shape *shape)
 
 static void expect_one(const struct shape *shape, const struct nvt_rule *rule, const char *what)
 {
-    struct nvt_findings findings = look(shape, rule);
+    struct nvt_findings findings = look_with(shape, rule);
     assert_int_equal(findings.count, 1);
     if (!strstr(findings.items[0].what, what))
         fail_msg("%s", findings.items[0].what);
@@ -193,7 +193,7 @@ static void periodic_work_costs_what_it_takes(void **state)
 {
     (void)state;
     const struct shape shape = {"iteration", "", 120, 1, evaluation};
-    struct nvt_findings findings = look(&shape, &nvt_rule_periodic);
+    struct nvt_findings findings = look_with(&shape, &nvt_rule_periodic);
     assert_int_equal(findings.count, 1);
     assert_true(fabs(findings.items[0].cost_ns / (6000e3 * 6 / 112) - 1) < 0.01);
     assert_non_null(strstr(findings.items[0].evidence, "6 of 6 such iterations take 7.0"));
@@ -327,7 +327,7 @@ static void chance_is_not_periodic(void **state)
     size_t alarms = 0;
     for (seed = 1; seed <= 500; seed++) {
         const struct shape shape = {"step", "", 40 + (int)(seed % 160), 0, seeded};
-        struct nvt_findings findings = look(&shape, &nvt_rule_periodic);
+        struct nvt_findings findings = look_with(&shape, &nvt_rule_periodic);
         alarms += findings.count;
         free(findings.items);
     }
@@ -355,13 +355,13 @@ static void time_between_steps(void **state)
         expect_one(&shape, &nvt_rule_between, "next iteration, most of that for a checkpoint");
         expect_none(&shape);
         const struct shape both = {"iteration", "", 120, is_around, each_step_and_more};
-        struct nvt_findings findings = look(&both, &nvt_rule_between);
+        struct nvt_findings findings = look_with(&both, &nvt_rule_between);
         assert_int_equal(findings.count, 1);
         assert_true(fabs(findings.items[0].cost_ns / 701e3 - 1) < 0.02);
         assert_non_null(strstr(findings.items[0].evidence, "was not recorded (--trace osrt,cpu)"));
         free(findings.items);
         const struct shape none = {"iteration", "", 120, is_around, evaluation};
-        findings = look(&none, &nvt_rule_between);
+        findings = look_with(&none, &nvt_rule_between);
         assert_int_equal(findings.count, 0);
         free(findings.items);
     }
@@ -377,7 +377,7 @@ static void calls_between_steps_are_one_finding(void **state)
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         const struct shape shape = {"iteration", "", 60, 1, each_step};
         writes = cases[i].writes;
-        struct nvt_findings findings = look(&shape, NULL);
+        struct nvt_findings findings = look_with(&shape, NULL);
         int between = 0, blocked = 0;
         for (size_t k = 0; k < findings.count; k++) {
             between += findings.items[k].rule == &nvt_rule_between;
@@ -402,10 +402,10 @@ static void waits_for_batches_are_no_time_between_steps(void **state)
 {
     (void)state;
     const struct shape shape = {"ProfilerStep#", NULL, 60, 1, wait_for_batch};
-    struct nvt_findings findings = look(&shape, &nvt_rule_between);
+    struct nvt_findings findings = look_with(&shape, &nvt_rule_between);
     assert_int_equal(findings.count, 0);
     free(findings.items);
-    findings = look(&shape, &nvt_rule_input);
+    findings = look_with(&shape, &nvt_rule_input);
     assert_int_equal(findings.count, 1);
     free(findings.items);
 }

@@ -220,7 +220,7 @@ struct choice {
     int batch; /* 0: 8 */
 };
 
-static struct nvt_pipeline *make(const struct choice *choice)
+static struct nvt_pipeline *make_pipeline(const struct choice *choice)
 {
     struct nvt_pipeline *pipeline = calloc(1, sizeof(*pipeline));
     struct nvt_gpt2_shape shape = {8, 4, 2, 16, 4, 11, choice->attends_batch, choice->dropout};
@@ -281,7 +281,7 @@ static double loss_at(struct nvt_pipeline *pipeline, double *w, double value)
 /* The gradient of every weight by a central difference would take long: a few of every module. */
 static void check_gradients(const struct choice *choice, int each, double bound)
 {
-    struct nvt_pipeline *pipeline = make(choice);
+    struct nvt_pipeline *pipeline = make_pipeline(choice);
     const double step = 1e-5;
     const int count = pipeline->module_count;
     double *gradients[NVT_MODULES_MOST];
@@ -436,13 +436,13 @@ static void cutting_resnet_changes_nothing(void **state)
     (void)state;
     CLI_SKIP_THREAD_SANITIZED(
         "minutes of convolutions; the threads are those of cutting_changes_nothing");
-    struct nvt_pipeline *a = make(&one);
+    struct nvt_pipeline *a = make_pipeline(&one);
     double loss = run(a);
     for (int m = 0; m < a->module_count; m++)
         if (a->modules[m].parameters && !(largest_gradient(&a->modules[m]) > 1e-6))
             fail_msg("module %d (%s) has no gradient", m, a->modules[m].type->name);
     for (int i = 0; i < (cli_is_long() ? 3 : 1); i++) {
-        struct nvt_pipeline *b = make(&cuts[i]);
+        struct nvt_pipeline *b = make_pipeline(&cuts[i]);
         double other = run(b);
         if (!(fabs(other - loss) < SAME) || !(largest_difference(a, b) < SAME))
             fail_msg("schedule %d: loss %.17g, not %.17g; gradients off by %g", cuts[i].schedule,
@@ -462,7 +462,7 @@ static double train(struct nvt_pipeline *pipeline)
 
 static void expect_same(const struct choice *choice, const struct choice *reference)
 {
-    struct nvt_pipeline *a = make(choice), *b = make(reference);
+    struct nvt_pipeline *a = make_pipeline(choice), *b = make_pipeline(reference);
     double loss_a = train(a), loss_b = train(b);
     assert_true(isfinite(loss_a) && loss_a > 0);
     if (!(fabs(loss_a - loss_b) < SAME) || !(largest_difference(a, b) < SAME))
@@ -544,7 +544,7 @@ static void many_microbatches_change_nothing(void **state)
 static void dropout_changes_between_steps_and_seeds(void **state)
 {
     struct choice choice = {1, 2, 1, 0, 0, 0, 0, NVT_GPIPE, (real)0.5, 0};
-    struct nvt_pipeline *pipeline = make(&choice);
+    struct nvt_pipeline *pipeline = make_pipeline(&choice);
     (void)state;
     double first = run(pipeline), second = run(pipeline);
     assert_true(fabs(first - second) > 1e-6);
@@ -557,7 +557,7 @@ static void dropout_changes_between_steps_and_seeds(void **state)
 
 static uint64_t peak_of(const struct choice *choice)
 {
-    struct nvt_pipeline *pipeline = make(choice);
+    struct nvt_pipeline *pipeline = make_pipeline(choice);
     uint64_t most = 0;
     run(pipeline);
     for (int i = 0; i < choice->partitions; i++)
@@ -579,7 +579,7 @@ static void checkpointing_saves_memory(void **state)
 static void nothing_leaks_between_steps(void **state)
 {
     struct choice choice = {4, 4, 1, 1, 1, 0, 0, NVT_1F1B, (real)0.1, 0};
-    struct nvt_pipeline *pipeline = make(&choice);
+    struct nvt_pipeline *pipeline = make_pipeline(&choice);
     uint64_t before[4];
     (void)state;
     for (int i = 0; i < 4; i++)

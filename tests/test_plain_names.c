@@ -186,7 +186,7 @@ static void the_first_rows_are_shown(void **state)
     assert_int_equal(rows_of(all, "request-", ""), 891);
     assert_int_equal(rows_of(zero, "request-", ""), 891);
     static const char *const bad[] = {"", "x", "-1", "3x", "99999999999999999999"};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++) {
         struct cli_result result =
             cli_run((const char *[]){"nvtally", "stats", "--top", bad[i], path, NULL});
         cli_expect_failure(&result, "must be a number of rows, 0 for all");

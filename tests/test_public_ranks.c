@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "cli.h"
+#include "../lib/count_of.h"
 
 enum { RANKS = 4, TURNS = 6, LATE = 3 };
 
@@ -143,7 +144,7 @@ static void wrong_sums_differ(void **state)
                                         "s/allreduce,Float,4,4000,24/allreduce,Float,4,4000,23/"};
     char script[8400];
     write_profile(cli_in(cli_folder, "job.json"));
-    for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(edits); i++) {
         snprintf(script, sizeof(script), "#!/bin/sh\n'%s' \"$@\" | sed '%s'\n",
                  cli_built("nvtally"), edits[i]);
         cli_write_file(cli_in(cli_folder, "wrong"), script, strlen(script));

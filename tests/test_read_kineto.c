@@ -23,7 +23,7 @@
 #include <zlib.h>
 #endif
 
-static const char *make(const char *text)
+static const char *make_file(const char *text)
 {
     const char *path = cli_in(cli_folder, "t.json");
     cli_write_file(path, text, strlen(text));
@@ -37,7 +37,7 @@ static struct nvt_trace *read_text(const char *text)
 
 static void expect_error(const char *text, const char *needle)
 {
-    kit_expect_unreadable(make(text), needle);
+    kit_expect_unreadable(make_file(text), needle);
 }
 
 static const char *name_of(const struct nvt_trace *trace, uint32_t id)
@@ -774,7 +774,7 @@ static void the_report_is_one_that_fits(void **state)
     char text[2000];
     for (size_t i = 0; i < NVT_COUNT_OF(events); i++) {
         snprintf(text, sizeof(text), "{\"schemaVersion\": 1, \"traceEvents\": [%s]}", events[i][0]);
-        const char *argv[] = {"nvtally", "stats", "-f", "column", make(text), NULL};
+        const char *argv[] = {"nvtally", "stats", "-f", "column", make_file(text), NULL};
         struct cli_result result = cli_run(argv);
         cli_expect_status(&result, 0);
         assert_non_null(strstr(result.out, events[i][1]));
@@ -786,7 +786,7 @@ static void takes_one_file_a_rank(void **state)
 {
     (void)state;
     char second[64 + sizeof(pytorch)];
-    const char *first = make(pytorch), *other = cli_in(cli_folder, "rank1.json");
+    const char *first = make_file(pytorch), *other = cli_in(cli_folder, "rank1.json");
     memcpy(second, pytorch, sizeof(pytorch));
     strstr(second, "\"rank\": 3")[8] = '1';
     cli_write_file(other, second, strlen(second));

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/readers/reader.h"
+#include "../lib/count_of.h"
 #include "../lib/proto_put.h"
 #include "cli.h"
 #include "read_kit.h"
@@ -28,7 +29,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct nvt_buffer *const all[] = {&file, &plane, &line, &event, &stat, &entry};
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++)
         nvt_buffer_free(all[i]);
     return cli_folder_tear_down(state);
 }

@@ -76,7 +76,7 @@ static void expect_names(const struct nvt_report *report, const struct nvt_table
 }
 
 /* The tables of a report over these traces, which are finished first and freed with the input. */
-static struct nvt_tables make(const char *report, struct nvt_input *input)
+static struct nvt_tables make_tables(const char *report, struct nvt_input *input)
 {
     struct nvt_tables tables = {0};
     for (size_t i = 0; i < input->trace_count; i++)
@@ -110,7 +110,7 @@ static void expect_csv(struct nvt_trace *first, struct nvt_trace *second, const 
                        const char *expected, const char *notes)
 {
     struct nvt_input input = input_of(first, second);
-    struct nvt_tables tables = make(report, &input);
+    struct nvt_tables tables = make_tables(report, &input);
     char *text = csv(&tables);
     assert_string_equal(text, expected);
     assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
@@ -216,7 +216,7 @@ static void test_self_of_overlapping_ranges(void **state)
         push_in(trace, other, "b", 20, 90);
         push_in(trace, other, "c", 30, 95);
         struct nvt_input input = input_of(trace, NULL);
-        struct nvt_tables tables = make("nvtx_pushpop_trace", &input);
+        struct nvt_tables tables = make_tables("nvtx_pushpop_trace", &input);
         struct nvt_tables tree = {0};
         assert_int_equal(nvt_table_int(tables.items[0], 0, 3), 95); /* DurChild */
         assert_int_equal(nvt_table_int(tables.items[0], 0, 4), 5);  /* DurNonChild */
@@ -492,7 +492,7 @@ static void test_phases_of_two_traces(void **state)
     add_workload(second, CONFIGURATION, 50);
     add_workload(second, "linear size=64 batch=1", 5000);
     struct nvt_input input = input_of(first, second);
-    struct nvt_tables tables = make("phases", &input);
+    struct nvt_tables tables = make_tables("phases", &input);
     const struct nvt_table *table = tables.items[0];
     assert_int_equal(nvt_table_rows(table), 6);
     assert_int_equal(nvt_table_int(table, 0, nvt_table_find(table, "n")), 6);
@@ -552,7 +552,7 @@ static void test_strange_payloads(void **state)
         add(trace, row);
     }
     struct nvt_input input = input_of(trace, NULL);
-    struct nvt_tables tables = make("phases", &input);
+    struct nvt_tables tables = make_tables("phases", &input);
     assert_int_equal(nvt_table_int(tables.items[0], 0, 3), NVT_COUNT_OF(payloads));
     assert_true(nvt_table_is_null(tables.items[0], 0, nvt_table_find(tables.items[0], "TFLOP/s")));
     nvt_tables_free(&tables);
@@ -570,7 +570,7 @@ static void test_provenance(void **state)
     nvt_trace_set_meta(second, "device", "CPU B");
     nvt_trace_set_meta(second, "date", "2026-11-21");
     struct nvt_input input = input_of(first, second);
-    struct nvt_tables tables = make("nvtx_sum", &input);
+    struct nvt_tables tables = make_tables("nvtx_sum", &input);
     const struct nvt_provenance *from = nvt_table_provenance(tables.items[0]);
     assert_string_equal(from->backend, "host");
     assert_string_equal(from->device, "several");
@@ -595,7 +595,7 @@ static void test_provenance_of_a_day(void **state)
         nvt_trace_set_meta(first, "date", "2026-11-26T08:20:51Z");
         nvt_trace_set_meta(second, "date", dates[i][0]);
         struct nvt_input input = input_of(first, second);
-        struct nvt_tables tables = make("nvtx_sum", &input);
+        struct nvt_tables tables = make_tables("nvtx_sum", &input);
         assert_string_equal(nvt_table_provenance(tables.items[0])->date, dates[i][1]);
         nvt_tables_free(&tables);
         nvt_input_free(&input);
@@ -622,7 +622,7 @@ static void test_provenance_of_one(void **state)
     struct nvt_input input = input_of(first, second);
     input.traces[1].runs = runs;
     assert_int_equal(nvt_input_take(&input, runs), 0);
-    struct nvt_tables tables = make("nvtx_pushpop_trace", &input);
+    struct nvt_tables tables = make_tables("nvtx_pushpop_trace", &input);
     const struct nvt_provenance *from = nvt_table_provenance(tables.items[0]);
     assert_null(from->backend);
     assert_null(from->device);
@@ -661,7 +661,7 @@ static void test_registry(void **state)
                                     .name = nvt_strings_add_text(trace->strings, "copy")};
         nvt_op_add(trace, &copy); /* without, trees of ranges have no columns of devices */
         struct nvt_input input = input_of(trace, NULL);
-        struct nvt_tables tables = make(reports[i]->name, &input);
+        struct nvt_tables tables = make_tables(reports[i]->name, &input);
         size_t columns = 0;
         for (; reports[i]->columns[columns].heading; columns++)
             assert_string_equal(nvt_table_column(tables.items[0], columns)->heading,

@@ -66,7 +66,7 @@ static void expect_of(const struct made_job *job, uint32_t rank, uint32_t peer,
         }
 }
 
-static struct nvt_tables make(struct made_job *job)
+static struct nvt_tables make_tables(struct made_job *job)
 {
     struct nvt_tables tables = {0};
     struct nvt_error err = NVT_ERROR_INIT;
@@ -85,7 +85,7 @@ static int check(uint64_t seed)
         made_job_free(&job);
         return 0;
     }
-    struct nvt_tables tables = make(&job);
+    struct nvt_tables tables = make_tables(&job);
     assert_int_equal(tables.count, 2);
     const struct nvt_table *table = tables.items[0];
     assert_int_equal(nvt_table_rows(table), job.ranks);
@@ -122,7 +122,7 @@ static void the_first_backward_is_waited_for(void **state)
         made_job_free(&job);
         job = made_job(seed + i, MADE_HEALTHY, 24, 0);
     }
-    struct nvt_tables tables = make(&job);
+    struct nvt_tables tables = make_tables(&job);
     assert_int_equal(tables.count, 2);
     const struct nvt_table *table = tables.items[1];
     const uint32_t batches = (uint32_t)nvt_table_int(

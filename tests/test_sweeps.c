@@ -63,7 +63,7 @@ static struct nvt_trace *make_run(int n)
 }
 
 /* Runs of these axes, "n": 2, "m": 3. */
-static void make(struct made *made, const int (*axes)[2], size_t count)
+static void make_inputs(struct made *made, const int (*axes)[2], size_t count)
 {
     *made = (struct made){0};
     made->runs = (struct nvt_runs){.records = made->records, .count = count, .is_of_traces = 1};
@@ -79,7 +79,7 @@ static void make(struct made *made, const int (*axes)[2], size_t count)
     }
 }
 
-static void unmake(struct made *made)
+static void free_inputs(struct made *made)
 {
     for (size_t i = 0; i < made->input.trace_count; i++) {
         nvt_trace_free(made->traces[i].trace);
@@ -105,7 +105,7 @@ static void an_iteration_is_added_up(void **state)
     struct made made;
     struct nvt_sweeps sweeps = {0};
     double entry;
-    make(&made, axes, 3);
+    make_inputs(&made, axes, 3);
     assert_int_equal(nvt_sweeps_of(&made.input, NULL, &sweeps, NULL), 0);
     /* m has one value: over it no three runs differ in it alone. */
     assert_int_equal(sweeps.count, 1);
@@ -139,7 +139,7 @@ static void an_iteration_is_added_up(void **state)
     assert_true(nvt_sweep_lies_within(solve, whole) && !nvt_sweep_lies_within(whole, solve));
     assert_false(nvt_sweep_lies_within(solve, always));
     nvt_sweeps_free(&sweeps);
-    unmake(&made);
+    free_inputs(&made);
 }
 
 /* A sweep along each number, of at least three runs; --by leaves one. */
@@ -149,7 +149,7 @@ static void each_number_has_its_sweeps(void **state)
     static const int axes[][2] = {{2, 1}, {2, 2}, {2, 3}, {4, 1}, {8, 1}, {4, 2}, {8, 2}, {16, 2}};
     struct made made;
     struct nvt_sweeps sweeps = {0};
-    make(&made, axes, 8);
+    make_inputs(&made, axes, 8);
     assert_int_equal(nvt_sweeps_of(&made.input, NULL, &sweeps, NULL), 0);
     static const struct {
         const char *where, *axis;
@@ -166,7 +166,7 @@ static void each_number_has_its_sweeps(void **state)
     assert_int_equal(sweeps.count, 1);
     assert_string_equal(sweeps.items[0].axis, "m");
     nvt_sweeps_free(&sweeps);
-    unmake(&made);
+    free_inputs(&made);
 }
 
 /* The row of a name; SIZE_MAX: none. */
@@ -191,7 +191,7 @@ static void the_report_tells_the_laws(void **state)
     struct made made;
     struct nvt_tables tables = {0};
     struct nvt_error err = NVT_ERROR_INIT;
-    make(&made, axes, 4);
+    make_inputs(&made, axes, 4);
     assert_int_equal(nvt_report_make(&nvt_report_growth, &made.input, &tables, &err), 0);
     const struct nvt_table *table = tables.items[0];
     const size_t law = nvt_table_find(table, "growth");
@@ -217,15 +217,15 @@ static void the_report_tells_the_laws(void **state)
     assert_string_equal((const char *)made.input.notes.data,
                         "note: growth leaves out 4 names that occur with one value only\n");
     nvt_tables_free(&tables);
-    unmake(&made);
-    make(&made, axes, 2);
+    free_inputs(&made);
+    make_inputs(&made, axes, 2);
     assert_int_equal(nvt_report_make(&nvt_report_growth, &made.input, &tables, &err), 0);
     assert_int_equal(nvt_table_rows(tables.items[0]), 0);
     assert_int_equal(nvt_buffer_append(&made.input.notes, "", 1), 0);
     assert_non_null(
         strstr((const char *)made.input.notes.data, "growth needs three runs with iterations"));
     nvt_tables_free(&tables);
-    unmake(&made);
+    free_inputs(&made);
 }
 
 /* --- what programs of all kinds name ------------------------------------------------------------------- */
@@ -352,7 +352,7 @@ static void repetitions_have_their_median(void **state)
     struct nvt_sweeps sweeps = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     const int axes[][2] = {{1, 5}, {2, 5}, {4, 5}, {4, 5}, {4, 5}};
-    make(&made, axes, 5);
+    make_inputs(&made, axes, 5);
     /* The last three differ by their range "always", which is moved by hand. */
     for (size_t i = 2; i < 5; i++) {
         struct nvt_ranges *ranges = &made.traces[i].trace->ranges;
@@ -374,7 +374,7 @@ static void repetitions_have_their_median(void **state)
     assert_true(nvt_sweep_largest(always)->ns == 15000);
     assert_ptr_equal(nvt_sweep_largest(always)->point->trace, made.traces[4].trace);
     nvt_sweeps_free(&sweeps);
-    unmake(&made);
+    free_inputs(&made);
 }
 
 static void adds_own_loop(struct nvt_trace *trace, uint32_t thread, int n)

@@ -37,7 +37,7 @@ static struct nvt_allocator *allocator;
 static const struct nvt_transformer_shape reference_shape = {
     32, 64, 2, 4, 50, 2, 8, NVT_FP32, NVT_PASS_TRAIN};
 
-static void make(struct nvt_transformer *model, struct nvt_transformer_shape shape)
+static void make_model(struct nvt_transformer *model, struct nvt_transformer_shape shape)
 {
     memset(model, 0, sizeof(*model));
     model->shape = shape;
@@ -85,7 +85,7 @@ static void check_gradients(struct nvt_transformer_shape shape)
 {
     struct nvt_transformer model;
     struct nvt_tensor *tensors[64];
-    make(&model, shape);
+    make_model(&model, shape);
     int count = list_tensors(&model, tensors);
     /* Bigger weights than the initial ones, so that the softmax is not flat; norms that are not 1.
      */
@@ -121,7 +121,7 @@ static void passes_can_be_repeated(void **state)
 {
     (void)state;
     struct nvt_transformer model;
-    make(&model, reference_shape);
+    make_model(&model, reference_shape);
     size_t bytes = (size_t)model.places * sizeof(real);
     real *first = malloc(bytes);
     assert_non_null(first);
@@ -142,10 +142,10 @@ static void forward_alone_computes_the_same(void **state)
     (void)state;
     struct nvt_transformer keeping, sharing;
     struct nvt_transformer_shape shape = reference_shape;
-    make(&keeping, shape);
+    make_model(&keeping, shape);
     uint64_t all = nvt_allocator_use(allocator).allocated;
     shape.pass = NVT_PASS_FORWARD;
-    make(&sharing, shape);
+    make_model(&sharing, shape);
     assert_true(nvt_allocator_use(allocator).allocated - all < all / 2);
     assert_true(loss_of(&keeping) == loss_of(&sharing));
     nvt_transformer_teardown(&keeping);
@@ -166,7 +166,7 @@ static void training_agrees_with_the_reference(void **state)
     (void)state;
     struct nvt_transformer model;
     double losses[REFERENCE_STEPS];
-    make(&model, reference_shape);
+    make_model(&model, reference_shape);
     train(&model, losses, REFERENCE_STEPS);
     for (int i = 0; i < REFERENCE_STEPS; i++) {
         assert_true(fabs(losses[i] - reference_losses[i]) <= 1e-10 * reference_losses[i]);
@@ -241,7 +241,7 @@ static void write_model(struct nvt_transformer *model)
 static void write_and_train(double *losses)
 {
     struct nvt_transformer model;
-    make(&model, reference_shape);
+    make_model(&model, reference_shape);
     write_model(&model);
     train(&model, losses, REFERENCE_STEPS);
     nvt_transformer_teardown(&model);
@@ -307,9 +307,9 @@ static double gradient_error(enum nvt_precision precision)
     struct nvt_transformer_shape shape = reference_shape;
     double difference_squared = 0, squared = 0;
     double scale = nvt_transformer_loss_scale(precision);
-    make(&exact, shape);
+    make_model(&exact, shape);
     shape.precision = precision;
-    make(&low, shape);
+    make_model(&low, shape);
     double loss = loss_of(&exact), low_loss = loss_of(&low);
     assert_true(loss != low_loss && fabs(loss - low_loss) < 1e-3 * loss);
     nvt_transformer_backward(&exact);
@@ -367,7 +367,7 @@ static void parameters_are_counted(void **state)
     struct nvt_transformer model;
     struct nvt_tensor *tensors[64];
     uint64_t sum = 0;
-    make(&model, reference_shape);
+    make_model(&model, reference_shape);
     int count = list_tensors(&model, tensors);
     for (int i = 0; i < count; i++)
         sum += (uint64_t)tensors[i]->count;

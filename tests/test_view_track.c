@@ -12,6 +12,7 @@
 
 #include "../analyze/view/track.h"
 #include "random_kit.h"
+#include "../lib/count_of.h"
 
 enum { NAMES = 7 };
 
@@ -157,7 +158,7 @@ static void test_nesting(void **state)
                                        {100, 100, 1}, {200, 150, 0}};
     struct nvt_tracks tracks = {0};
     uint32_t placed[NVT_TRACKS_MAX] = {0};
-    for (uint32_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
+    for (uint32_t i = 0; i < NVT_COUNT_OF(spans); i++) {
         assert_int_equal(nvt_tracks_put(&tracks, spans[i][0], spans[i][1], 1, i), 0);
         const uint32_t on = (uint32_t)spans[i][2];
         assert_true(on < tracks.count);

@@ -1,6 +1,5 @@
 #include "claims.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
+#include "../../lib/read_file.h"
 
 #define FILE_MOST    (1 << 20)
 #define TOLERANCE    0.5 /* percent */
@@ -75,25 +75,12 @@ static int take_all(struct nvt_claims *claims, const char *text, struct nvt_erro
 
 int nvt_claims_read(const char *path, struct nvt_claims *claims, struct nvt_error *err)
 {
-    FILE *file = fopen(path, "re");
-    char *text = malloc(FILE_MOST + 1);
-    if (!file || !text) {
-        if (file)
-            fclose(file);
-        free(text);
-        return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
-    }
-    const size_t size = fread(text, 1, FILE_MOST + 1, file);
-    int status = ferror(file)       ? nvt_fail(err, "cannot be read: %s", strerror(errno))
-                 : size > FILE_MOST ? nvt_fail(err, "has more than %d bytes", FILE_MOST)
-                                    : 0;
-    fclose(file);
-    if (!status) {
-        text[size] = 0;
-        status = take_all(claims, text, err);
-    }
-    free(text);
-    return status ? nvt_error_in(err, path) : 0;
+    struct nvt_buffer text = {0};
+    int status = nvt_read_file(path, FILE_MOST, &text, err);
+    if (!status && take_all(claims, (const char *)text.data, err))
+        status = nvt_error_in(err, path);
+    nvt_buffer_free(&text);
+    return status;
 }
 
 /* --- checking --- */

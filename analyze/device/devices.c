@@ -81,8 +81,8 @@ static uint32_t run_end(const struct nvt_ops *ops, uint32_t from)
     return end;
 }
 
-static int make(struct nvt_used_devices *devices, const struct nvt_trace *trace, enum apart apart,
-                struct nvt_error *err)
+static int count_used_devices(struct nvt_used_devices *devices, const struct nvt_trace *trace,
+                              enum apart apart, struct nvt_error *err)
 {
     const struct nvt_ops *ops = &trace->ops;
     struct grouping grouping = {.devices = devices, .trace = trace, .apart = apart};
@@ -116,13 +116,13 @@ static int make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
 int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
                           struct nvt_error *err)
 {
-    return make(devices, trace, BY_PROCESS, err);
+    return count_used_devices(devices, trace, BY_PROCESS, err);
 }
 
 int nvt_used_gpus_make(struct nvt_used_devices *devices, const struct nvt_trace *trace, int alike,
                        struct nvt_error *err)
 {
-    return make(devices, trace, alike ? BY_GPU_OR_NUMBER : BY_GPU, err);
+    return count_used_devices(devices, trace, alike ? BY_GPU_OR_NUMBER : BY_GPU, err);
 }
 
 void nvt_used_devices_free(struct nvt_used_devices *devices)

@@ -53,7 +53,7 @@ static int find_devices(struct nvt_input_trace *item, struct nvt_error *err)
     return status;
 }
 
-static int look(struct nvt_input_trace *item, struct nvt_error *err)
+static int diagnose_trace(struct nvt_input_trace *item, struct nvt_error *err)
 {
     const struct nvt_input alone = {.traces = item, .trace_count = 1};
     const int stays = stays_whole(item);
@@ -90,7 +90,7 @@ static void free_ranks(struct nvt_ranks *digest)
 
 const struct nvt_input_digester nvt_diagnosis_digester = {.make = make_ranks,
                                                           .free = free_ranks,
-                                                          .look = look,
+                                                          .look = diagnose_trace,
                                                           .forget = forget,
                                                           .put = nvt_diagnosed_put,
                                                           .take = nvt_diagnosed_take};

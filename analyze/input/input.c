@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "../../lib/create_file.h"
+#include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "input_folder.h"
 #include "input_read.h"
@@ -293,7 +294,7 @@ uint64_t nvt_input_signature(const struct nvt_input *input)
             parts[2] = (uint64_t)status.st_mtim.tv_sec;
             parts[3] = (uint64_t)status.st_mtim.tv_nsec;
         }
-        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
+        for (size_t k = 0; k < NVT_COUNT_OF(parts); k++)
             sum = (sum ^ parts[k]) * 1099511628211u;
     }
     return sum;

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../lib/grow.h"
+#include "../../lib/read_file.h"
 
 /* env.json is small; what is larger is something else. */
 #define ENV_BYTES_MAX (1024 * 1024)
@@ -250,41 +252,22 @@ out:
     return status;
 }
 
-/* The record in a file of a bounded size. 0, or -1 with err. */
-static int read_small_record(FILE *file, struct nvt_record *record, struct nvt_error *err)
-{
-    char *text = malloc(ENV_BYTES_MAX + 1);
-    size_t size = text ? fread(text, 1, ENV_BYTES_MAX + 1, file) : 0;
-    int status;
-    if (!text)
-        status = nvt_fail(err, "out of memory");
-    else if (ferror(file))
-        status = nvt_fail(err, "cannot be read: %s", strerror(errno));
-    else if (size > ENV_BYTES_MAX)
-        status = nvt_fail(err, "is larger than %d bytes", ENV_BYTES_MAX);
-    else
-        status = nvt_record_parse(record, text, size, err);
-    free(text);
-    return status;
-}
-
 /* Without it the tables merely lack their captions. */
 static void read_env(struct nvt_runs *runs)
 {
     struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer text = {0};
     char *path = join(runs->path, "env.json");
-    FILE *file = path ? fopen(path, "r") : NULL;
     int status = 0;
-    if (file)
-        status = read_small_record(file, &runs->env, &err);
-    else if (!path || errno != ENOENT)
-        status = nvt_fail(&err, "cannot be opened: %s", strerror(errno));
-    if (status) {
-        nvt_error_in(&err, path ? path : "env.json");
+    if (!path)
+        status = nvt_fail(&err, "env.json: out of memory");
+    else if (!access(path, F_OK) || errno != ENOENT)
+        status = nvt_read_file(path, ENV_BYTES_MAX, &text, &err);
+    if (text.size && !status && nvt_record_parse(&runs->env, (char *)text.data, text.size, &err))
+        status = nvt_error_in(&err, path);
+    if (status)
         warn(runs, &err, "captions go without it");
-    }
-    if (file)
-        fclose(file);
+    nvt_buffer_free(&text);
     free(path);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/bisect.h"
+#include "../../lib/count_of.h"
 #include "../../lib/os_calls.h"
 #include "layout.h"
 
@@ -66,7 +67,7 @@ static void note_made(struct lives *lives)
     static const enum nvt_table_number made[] = {NVT_TABLE_ranges,    NVT_TABLE_marks,
                                                  NVT_TABLE_ops,       NVT_TABLE_apis,
                                                  NVT_TABLE_mpi_calls, NVT_TABLE_memory};
-    for (size_t t = 0; t < sizeof(made) / sizeof(made[0]); t++) {
+    for (size_t t = 0; t < NVT_COUNT_OF(made); t++) {
         const struct nvt_layout_table *table = &nvt_layout()[made[t]];
         const int64_t *start = nvt_layout_starts(lives->trace, table);
         for (uint32_t i = 0; i < nvt_layout_rows(lives->trace, table); i++) {
@@ -229,7 +230,7 @@ static enum waits kind_of(const struct nvt_trace *trace, uint32_t call)
                                        "pause",      "system",       "pclose"};
     const char *name = nvt_name(trace, trace->os_calls.name[call]);
     const struct nvt_os_call_info *info = nvt_os_call_find(name);
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ends); i++)
         if (!strcmp(name, ends[i]))
             return WAITS_FOR_END;
     if (!info)

@@ -63,7 +63,7 @@ struct nvt_overview {
         start_share; /* before the first iteration, and of the whole run; NaN: not known */
 
     const char *device;  /* that did the work, NULL: not known; the input's */
-    const char *command; /* that was run, or the configuration that it names; likewise */
+    const char *command; /* that was run, or the configuration that it names; NULL: not known */
     const char *date;
     size_t date_length;    /* its first bytes alone; 0: all */
     const char *condition; /* a window, and what else must be known; NULL: nothing */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../lib/people.h"
+#include "../../lib/count_of.h"
 #include "../../lib/quantity_text.h"
 #include "../../lib/render.h"
 #include "../../lib/text.h"
@@ -238,7 +239,7 @@ static char *findings_text(const struct drawing *drawing)
         nvt_finding_what(finding, what, sizeof(what));
         nvt_finding_where(finding, where, sizeof(where));
         const char *const parts[] = {title, what, where, finding->evidence, finding->remedy};
-        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
+        for (size_t k = 0; k < NVT_COUNT_OF(parts); k++)
             if (*parts[k]) {
                 fprintf(out, "%s", k ? "  " : "");
                 (void)nvt_wrap(parts[k], k ? 2 : 0, k ? 4 : 2, drawing->width, out);
@@ -292,7 +293,7 @@ static void put_keys(struct drawing *drawing)
         {"?", "these keys"},
         {"q, Ctrl-C", "end"},
     };
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++) {
         char text[100];
         if (drawing->lines + 1 >= drawing->height)
             return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/count_of.h"
 #include "../model/batches.h"
 #include "reader.h"
 
@@ -402,7 +403,7 @@ static void note_counts(const struct nvt_perfetto *reader, int cut)
         {reader->without_begin, "slices that end and do not begin in the file were left out"},
         {reader->others, "packets of the kernel's tracing (ftrace) are not read"},
     };
-    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(notes); i++)
         if (notes[i].count)
             nvt_trace_note(trace, "%" PRIu64 " %s", notes[i].count, notes[i].what);
     if (cut)

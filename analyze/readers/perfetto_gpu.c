@@ -1,5 +1,6 @@
 /* Render stages: what a GPU's queues did, as drivers of GPUs tell Perfetto. */
 #include "perfetto.h"
+#include "../../lib/count_of.h"
 
 #include <string.h>
 
@@ -72,7 +73,7 @@ static int take_context(struct nvt_perfetto *reader, const struct nvt_perfetto_p
         return -1;
     if (context & 0xffffff)
         nvt_kineto_set(&reader->kineto.event, NVT_KN_PROCESS, context & 0xffffff);
-    if (context >> 24 < sizeof(backends) / sizeof(*backends) && backends[context >> 24])
+    if (context >> 24 < NVT_COUNT_OF(backends) && backends[context >> 24])
         reader->kineto.backend = backends[context >> 24];
     return 0;
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
+#include "../../lib/count_of.h"
 #include "../model/batches.h"
 
 #define HOST_PID INT64_C(701)
@@ -292,7 +293,7 @@ static int begins_plane(struct nvt_wire rest)
     static const char *const names[] = {"/host:", "/device:", "/task:", "Task Environment"};
     struct nvt_wire_field field;
     while (nvt_wire_next(&rest, &field) > 0 && field.number <= 2) {
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names) && field.number == 2; i++)
+        for (size_t i = 0; i < NVT_COUNT_OF(names) && field.number == 2; i++)
             if (field.type == NVT_WIRE_BYTES && field.size >= strlen(names[i]) &&
                 !memcmp(field.data, names[i], strlen(names[i])))
                 return 1;

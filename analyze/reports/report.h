@@ -100,7 +100,7 @@ enum nvt_report_needs {
     NVT_TAKES_LAUNCHES = 4,    /* can do with traces that have launches only, and no ranges */
     NVT_PROJECTS = 8,          /* shows what ranges did on devices, as nvt_input_projection says */
     NVT_PROJECTS_AS_NSYS =
-        16,                 /* likewise, by nsys's definition unless something else was asked for */
+        16,                 /* shows what nsys's projection gives, unless another was asked for */
     NVT_TAKES_DIGESTS = 32, /* can do with traces that have only their digests (rank_digest.h) */
 };
 

@@ -154,7 +154,7 @@ static void make_table(enum nvt_table_number number)
     add_kernels(table);
 }
 
-static void make(void)
+static void make_model_tables(void)
 {
     for (int i = 0; i < NVT_TABLE_COUNT; i++)
         make_table((enum nvt_table_number)i);
@@ -163,7 +163,7 @@ static void make(void)
 const struct nvt_shown_table *nvt_shown_tables(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make);
+    pthread_once(&once, make_model_tables);
     return shown;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/bisect.h"
+#include "../../lib/count_of.h"
 #include "../../lib/grow.h"
 #include "../../lib/json.h"
 #include "../diagnosis/diagnose.h"
@@ -314,7 +315,7 @@ void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_findin
                                     {"where", where},
                                     {"evidence", finding->evidence},
                                     {"remedy", finding->remedy}};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++) {
         nvt_buffer_printf(out, "%s\"%s\":", i ? "," : "{", parts[i][0]);
         nvt_json_quote(out, parts[i][1]);
     }

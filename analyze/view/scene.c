@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+#include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../device/gaps.h"
 #include "../device/kernel_class.h"
@@ -55,10 +57,8 @@ struct nvt_view_lane *nvt_scene_add(struct nvt_scene *scene, enum nvt_view_kind 
 {
     if (!scene->lanes || scene->count == scene->capacity) {
         const size_t room = scene->capacity ? (size_t)scene->capacity * 2 : 16;
-        struct nvt_view_lane *lanes = realloc(scene->lanes, room * sizeof(*lanes));
-        if (!lanes)
+        if (nvt_resize(&scene->lanes, room, sizeof(*scene->lanes)))
             return NULL;
-        scene->lanes = lanes;
         scene->capacity = (uint32_t)room;
     }
     const struct nvt_track_columns *columns = &scene->columns[kind];
@@ -132,7 +132,7 @@ static int put_threads(struct nvt_scene *scene)
         {NVT_VIEW_MPI_CALLS, trace->mpi_calls.count, trace->mpi_calls.thread},
         {NVT_VIEW_OS_CALLS, trace->os_calls.count, trace->os_calls.thread},
     };
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(rows); i++)
         if (put_thread_rows(scene, &rows[i]))
             return -1;
     return nvt_scene_samples(scene);
@@ -306,7 +306,7 @@ static int by_place(const void *left, const void *right)
         {a->stream, b->stream},
         {a->item, b->item},
     };
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
         if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
     return 0;

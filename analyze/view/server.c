@@ -42,6 +42,7 @@ void nvt_view_stop(struct nvt_view_server *server)
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
 #include "../../lib/program.h"
 
 #define TOKEN_BYTES  16
@@ -123,7 +124,7 @@ static enum MHD_Result reply(const struct nvt_view_server *server, struct MHD_Co
     if (!response)
         return MHD_NO;
     int failed = server->http.MHD_add_response_header(response, "Content-Type", type) != MHD_YES;
-    for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(headers); i++)
         failed |=
             server->http.MHD_add_response_header(response, headers[i][0], headers[i][1]) != MHD_YES;
     enum MHD_Result result =

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/bisect.h"
+#include "../../lib/grow.h"
 
 /* The part of a column by which the last one of many spans may be behind it. */
 enum { SLACK = 4 };
@@ -13,19 +14,11 @@ enum { MOST_BLOCKS = 128 };
 /* Room for so many rows. 0, or -1 when out of memory: then columns are at least as long as before. */
 static int resize(struct nvt_track *track, size_t room)
 {
-    void *column;
-#define RESIZE(member)                                                                             \
-    column = realloc(track->member, room * sizeof(*track->member));                                \
-    if (!column)                                                                                   \
-        return -1;                                                                                 \
-    track->member = column
-    RESIZE(row);
-    if (!track->of) {
-        RESIZE(start);
-        RESIZE(end);
-        RESIZE(name);
-    }
-#undef RESIZE
+    if (nvt_resize(&track->row, room, sizeof(*track->row)) ||
+        (!track->of && (nvt_resize(&track->start, room, sizeof(*track->start)) ||
+                        nvt_resize(&track->end, room, sizeof(*track->end)) ||
+                        nvt_resize(&track->name, room, sizeof(*track->name)))))
+        return -1;
     track->capacity = (uint32_t)room;
     return 0;
 }
@@ -40,11 +33,9 @@ int nvt_tracks_put_on(struct nvt_tracks *tracks, uint32_t place, int64_t start, 
                       uint32_t name, uint32_t row)
 {
     while (tracks->count <= place) {
-        struct nvt_track *items = realloc(tracks->items, (tracks->count + 1) * sizeof(*items));
-        if (!items)
+        if (nvt_resize(&tracks->items, tracks->count + 1, sizeof(*tracks->items)))
             return -1;
-        tracks->items = items;
-        items[tracks->count++] = (struct nvt_track){.of = tracks->of, .last = INT64_MIN};
+        tracks->items[tracks->count++] = (struct nvt_track){.of = tracks->of, .last = INT64_MIN};
     }
     struct nvt_track *track = &tracks->items[place];
     if (track->count == track->capacity && grow(track))

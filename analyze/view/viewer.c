@@ -101,8 +101,8 @@ static int make_room(struct nvt_viewer *viewer, size_t sides, size_t traces)
                : -1;
 }
 
-static int make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides, int has_path,
-                struct nvt_error *err)
+static int make_viewer(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
+                       int has_path, struct nvt_error *err)
 {
     size_t traces = 0;
     for (size_t i = 0; i < sides; i++) {
@@ -134,13 +134,13 @@ static int make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t side
 int nvt_viewer_make(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
                     struct nvt_error *err)
 {
-    return make(viewer, inputs, sides, 1, err);
+    return make_viewer(viewer, inputs, sides, 1, err);
 }
 
 int nvt_viewer_make_lanes(struct nvt_viewer *viewer, struct nvt_input *inputs, size_t sides,
                           struct nvt_error *err)
 {
-    return make(viewer, inputs, sides, 0, err);
+    return make_viewer(viewer, inputs, sides, 0, err);
 }
 
 int nvt_viewer_add_path(struct nvt_viewer *viewer, const struct nvt_viewer *base,

@@ -1,7 +1,7 @@
 /*
  * What each level of --trace costs: the kinds of records that CUPTI makes, and the calls of the API
  * that it makes them for. A launch is linked to its range by the record of the launching call, so
- * `kernel` needs the calls that launch, and no others; a wait likewise.
+ * `kernel` needs the calls that launch, and no others; a wait is linked by the call that waits.
  */
 #include "cupti_trace.h"
 

@@ -475,7 +475,7 @@ const struct nvt_module nvt_module_core2 = {NVTX_CB_MODULE_CORE2, core2, NVT_COU
             TASK_MODULES(dormant_##name)                                                           \
     }
 
-/* For each clock: without a Python in the process, and with one; the same of a dormant session. */
+/* For each clock: without a Python in the process, and with one; both for a dormant session, too. */
 static const struct fast {
     struct nvt_callback core[2];
     struct nvt_callback core2[1];

@@ -35,7 +35,7 @@ struct search {
     uintptr_t address, from, to;
 };
 
-static int look(struct dl_phdr_info *info, size_t size, void *context)
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct search *search = context;
     uintptr_t from = UINTPTR_MAX, to = 0;
@@ -58,7 +58,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *context)
 void nvt_os_own_library(const void *address)
 {
     struct search search = {(uintptr_t)address, 0, 0};
-    if (!dl_iterate_phdr(look, &search) || nvt_os_is_own(address))
+    if (!dl_iterate_phdr(look_at_object, &search) || nvt_os_is_own(address))
         return;
     int place = atomic_fetch_add(&own_count, 1);
     if (place >= OWN_LIBRARIES)

@@ -90,7 +90,7 @@ struct search {
     void *found;
 };
 
-static int look(struct dl_phdr_info *info, size_t size, void *context)
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct search *search = context;
     (void)size;
@@ -104,7 +104,7 @@ static void *find_symbol(const char *name, const char *other)
 {
     struct search search = {other, dlsym(RTLD_NEXT, name)};
     if (!search.found)
-        dl_iterate_phdr(look, &search);
+        dl_iterate_phdr(look_at_object, &search);
     return search.found;
 }
 

@@ -221,7 +221,7 @@ static int is_lazy(const struct dl_phdr_info *info, const struct symbols *in)
     return 0;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *context)
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct passed *passed = context;
     struct symbols in;
@@ -244,5 +244,5 @@ void nvt_mpi_passed(const void *own, char *out, size_t size)
     struct passed passed = {.own = (uintptr_t)own, .out = out, .size = size};
     out[0] = 0;
     if (dl_iterate_phdr(find_own, &passed))
-        dl_iterate_phdr(look, &passed);
+        dl_iterate_phdr(look_at_object, &passed);
 }

@@ -64,7 +64,7 @@ static void tell(struct nvt_faults *faults)
 }
 
 /* A range of the domain is about to open or to close. */
-static void look(void *owner)
+static void look_at_faults(void *owner)
 {
     struct nvt_faults *faults = (struct nvt_faults *)owner;
     if (!pthread_equal(faults->thread, pthread_self()))
@@ -148,7 +148,7 @@ void nvt_faults_watch(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
     faults->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     faults->look_ns = measure_look(faults);
     faults->before = count_now(faults);
-    nvtx->boundary = look;
+    nvtx->boundary = look_at_faults;
     nvtx->owner = faults;
 }
 

@@ -69,7 +69,7 @@ static void collect(struct mpi *mpi)
 /* --- ranks that cannot go on: with the lock --- */
 
 /* Hear what the others have told. Whether one of them cannot go on. */
-static int look(struct mpi *mpi)
+static int hear_ranks(struct mpi *mpi)
 {
     struct nvt_rank_failure failure;
     MPI_Status status;
@@ -110,7 +110,7 @@ static void abandon(struct nvt_transport *transport, uint64_t bytes, const char 
 {
     struct mpi *mpi = transport->state;
     pthread_mutex_lock(&mpi->lock);
-    for (int rank = 0; rank < transport->size && !mpi->has_left && !look(mpi); rank++)
+    for (int rank = 0; rank < transport->size && !mpi->has_left && !hear_ranks(mpi); rank++)
         if (rank != transport->rank)
             tell(mpi, rank, bytes, text);
     mpi->wants_memory |= !mpi->has_left && bytes;
@@ -122,7 +122,7 @@ static int told(struct nvt_transport *transport, struct nvt_rank_failure *failur
 {
     struct mpi *mpi = transport->state;
     pthread_mutex_lock(&mpi->lock);
-    int is_told = look(mpi);
+    int is_told = hear_ranks(mpi);
     *failure = mpi->failure;
     pthread_mutex_unlock(&mpi->lock);
     return is_told;
@@ -150,7 +150,7 @@ static int wait_for(struct mpi *mpi, MPI_Request *request, int is_urgent,
         if (done)
             return 0;
         int64_t waited = nvt_monotonic_ns() - start;
-        if (look(mpi))
+        if (hear_ranks(mpi))
             return nvt_fail(err, "MPI: rank %d cannot go on: %s", mpi->failure.rank,
                             mpi->failure.text);
         if (*abandoned)
@@ -311,7 +311,7 @@ static int clock_offset(struct nvt_transport *transport, int64_t *offset_ns, int
 static int gather(struct mpi *mpi)
 {
     MPI_Request request;
-    int is_gone = mpi->has_left && !mpi->wants_memory && !look(mpi);
+    int is_gone = mpi->has_left && !mpi->wants_memory && !hear_ranks(mpi);
     int64_t end = nvt_monotonic_ns() + (int64_t)(is_gone ? GONE_S : END_S) * 1000000000;
     int done = 0, turn = 0;
     mpi->has_any_left = mpi->has_left;

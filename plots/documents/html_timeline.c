@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../analyze/view/server.h"
+#include "../../lib/count_of.h"
 #include "../../lib/json.h"
 #include "../document.h"
 
@@ -24,7 +25,7 @@ static void put_page(FILE *out)
 {
     static const char *const files[][2] = {{"html", ""}, {"css", "view.css"}, {"js", "view.js"}};
     struct nvt_buffer page = {0};
-    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(files); i++) {
         const char *text = nvt_view_file(files[i][1])->text;
         nvt_buffer_printf(&page, "%s\"%s\":", i ? "," : "{", files[i][0]);
         nvt_json_quote(&page, i ? text : strstr(text, "<header>"));

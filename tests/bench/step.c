@@ -6,6 +6,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "../../lib/count_of.h"
+
 static const char *const queries[] = {
     "SELECT eventType, start, end, globalTid, endGlobalTid, text, textId, domainId, category, "
     "color, jsonText, jsonTextId,"
@@ -44,7 +46,7 @@ int main(int argc, char **argv)
     int64_t sum = 0;
     if (argc < 2 || sqlite3_open_v2(argv[1], &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL))
         return 2;
-    for (size_t i = 0; i < sizeof(queries) / sizeof(*queries); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(queries); i++)
         rows += step(db, queries[i], &sum);
     printf("%" PRIu64 " %" PRId64 "\n", rows, sum);
     sqlite3_close(db);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "expect.h"
+#include "../../lib/count_of.h"
 
 #define PAGE 4096u
 
@@ -190,7 +191,7 @@ static void deny(unsigned first, unsigned second)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    const struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+    const struct sock_fprog program = {NVT_COUNT_OF(filter), filter};
     EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     EXPECT(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
     is_denied = 1;

@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
+
 #define FEW 1000
 
 static const char *program, *file;
@@ -396,7 +398,7 @@ int main(int argc, char **argv)
                 {"many", many}};
     program = argv[0];
     file = argc > 2 ? argv[2] : "";
-    for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(ways[0]); i++)
+    for (size_t i = 0; argc > 1 && i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(argv[1], ways[i].name))
             return ways[i].run();
     return 100;

@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
+
 static void *use(void *argument)
 {
     nvtxRangePushA("use");
@@ -293,7 +295,7 @@ static int with_locks(void)
                                         "/dev/null"};
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     int held = 0, status = 0;
-    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(paths); i++) {
         const int file = open(paths[i], O_RDONLY);
         held += file >= 0 && !fcntl(file, F_SETLK, &lock);
     }
@@ -305,7 +307,7 @@ static int with_locks(void)
     const pid_t child = fork();
     if (!child) {
         int kept = 0;
-        for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+        for (size_t i = 0; i < NVT_COUNT_OF(paths); i++) {
             struct flock other = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
             const int file = open(paths[i], O_RDONLY);
             kept += file >= 0 && !fcntl(file, F_GETLK, &other) && other.l_type != F_UNLCK;
@@ -355,7 +357,7 @@ static int in_a_sandbox(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    const struct sock_fprog program = {sizeof(rules) / sizeof(*rules), rules};
+    const struct sock_fprog program = {NVT_COUNT_OF(rules), rules};
     use(NULL);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
@@ -456,7 +458,7 @@ int main(int argc, char **argv)
                 {"threads", out_of_threads},
                 {"tls", out_of_static_tls},
                 {"tls-behind", all_static_tls_but_ours}};
-    for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(*ways); i++)
+    for (size_t i = 0; argc > 1 && i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(argv[1], ways[i].name))
             return ways[i].run();
     return argc > 1 ? 99 : report();

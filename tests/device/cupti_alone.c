@@ -27,6 +27,7 @@
 #include "../../collectors/inject/os.h"
 #include "../../collectors/ring.h"
 #include "../../lib/clock.h"
+#include "../../lib/count_of.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10) /* the collector's */
 
@@ -115,7 +116,7 @@ static void ask(const char *wish, int late)
         CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET};
     char refused[512] = "";
     if (has_word(wish, "records")) {
-        for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
+        for (size_t i = 0; i < NVT_COUNT_OF(records); i++)
             if (api.cuptiActivityEnable(records[i]) != CUPTI_SUCCESS)
                 complain("CUPTI refuses a kind of record", "");
     } else if (has_word(wish, "kernel") || has_word(wish, "full")) {

@@ -39,6 +39,8 @@ int main(void)
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
+
 enum group { WRITE = 1, MAKE = 2, READ = 4 };
 
 static enum group group;
@@ -281,7 +283,7 @@ static int parse(char **argv)
                  {"EIO", EIO},     {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"EACCES", EACCES},
                  {"EINTR", EINTR}, {"SHORT", 0}};
     int found = 0;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
         if (i < 3 && !strcmp(argv[1], names[i].name))
             found++, group = (enum group)names[i].value;
         if (i >= 3 && !strcmp(argv[2], names[i].name))

@@ -10,6 +10,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "../../lib/count_of.h"
+
 /* More than MPI buffers. */
 enum { LARGE = 1 << 20 };
 
@@ -171,7 +173,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     long iterations = argc > 2 ? strtol(argv[2], NULL, 10) : 20;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+    for (size_t k = 0; k < NVT_COUNT_OF(kinds); k++)
         for (long i = 0; argc > 1 && !strcmp(kinds[k].name, argv[1]) && i < iterations; i++) {
             nvtxRangePushA("iteration");
             kinds[k].iterate();

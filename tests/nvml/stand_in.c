@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../lib/count_of.h"
+
 enum { SUCCESS = 0, NOT_SUPPORTED = 3, DRIVER_NOT_LOADED = 9 };
 
 struct device {
@@ -46,7 +48,7 @@ const char *nvmlErrorString(int status)
 
 int nvmlDeviceGetCount_v2(unsigned *count)
 {
-    *count = sizeof(devices) / sizeof(devices[0]);
+    *count = NVT_COUNT_OF(devices);
     return SUCCESS;
 }
 

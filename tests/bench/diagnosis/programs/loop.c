@@ -20,6 +20,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "../../../../lib/count_of.h"
+
 enum {
     BASE_US = 4000,
     MOST_ITERATIONS = 4096,
@@ -344,7 +346,7 @@ int main(int argc, char **argv)
 {
     const int iterations = argc > 2 ? atoi(argv[2]) : 0;
     const int64_t us = argc > 3 ? atoll(argv[3]) : 0;
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+    for (size_t i = 0; i < NVT_COUNT_OF(programs); i++) {
         if (argc < 4 || strcmp(programs[i].name, argv[1]) || iterations < 2 ||
             iterations > MOST_ITERATIONS)
             continue;
