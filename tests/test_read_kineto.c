@@ -579,7 +579,7 @@ static void odd_values_cost_themselves(void **state)
     assert_int_equal(trace->ops.bytes[0], 16);
     assert_int_equal(trace->ranges.count, 1);
     assert_string_equal(name_of(trace, trace->ranges.name[0]), "lib\\os.py");
-    assert_true(has_note(trace, "needless commas (6)"));
+    assert_true(has_note(trace, "needless commas and comments (6)"));
     assert_true(has_note(trace, "(microseconds belong there) (2)"));
     nvt_trace_free(trace);
 }

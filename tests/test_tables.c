@@ -555,6 +555,25 @@ static void what_record_has_kept_is_left_out(void **unused)
     free(folder);
 }
 
+/* A profile in several forms, as JAX writes it, and one that was unpacked. */
+static void forms_of_a_profile_count_once(void **unused)
+{
+    char *folder = strdup(cli_in(cli_folder, "forms"));
+    (void)unused;
+    assert_int_equal(mkdir(folder, 0777), 0);
+    cli_write_file(cli_in(folder, "perfetto_trace.json.gz"), "", 0);
+    expect_folder(folder, "perfetto_trace.json.gz", NULL);
+    cli_write_file(cli_in(folder, "vm.trace.json.gz"), "", 0);
+    expect_folder(folder, "vm.trace.json.gz", NULL);
+    cli_write_file(cli_in(folder, "vm.xplane.pb"), "", 0);
+    expect_folder(folder, "vm.xplane.pb", NULL);
+    cli_write_file(cli_in(folder, "other.trace.json.gz"), "", 0);
+    expect_folder(folder, "other.trace.json.gz", "vm.xplane.pb");
+    cli_write_file(cli_in(folder, "other.trace.json"), "", 0);
+    expect_folder(folder, "other.trace.json", "vm.xplane.pb");
+    free(folder);
+}
+
 static void a_trace_and_its_tables_count_once(void **unused)
 {
     char *folder = strdup(cli_in(cli_folder, "both"));
@@ -678,6 +697,7 @@ int main(void)
         cmocka_unit_test(a_window_gives_nothing_else_away),
         cmocka_unit_test(lines_of_strangers_are_made_visible),
         cmocka_unit_test(what_record_has_kept_is_left_out),
+        cmocka_unit_test(forms_of_a_profile_count_once),
         cmocka_unit_test(a_trace_and_its_tables_count_once),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(calls_that_a_window_left_out_stay_out),

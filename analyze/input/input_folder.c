@@ -18,9 +18,9 @@ static int ends_with(const char *name, const char *ending)
     return length > size && !strcmp(name + length - size, ending);
 }
 
-static const char *const endings[] = {".nvt",        ".sqlite",        ".nsys-rep", ".json.gz",
-                                      ".json",       ".pickle",        ".pkl",      ".pftrace",
-                                      ".pftrace.gz", ".perfetto-trace"};
+static const char *const endings[] = {".nvt",        ".sqlite",         ".nsys-rep", ".json.gz",
+                                      ".json",       ".pickle",         ".pkl",      ".pftrace",
+                                      ".pftrace.gz", ".perfetto-trace", ".xplane.pb"};
 
 /* "nccl_trace_rank_12", "comm_lib_trace_rank_12": what PyTorch's flight recorder writes. */
 static int is_dump_name(const char *name)
@@ -41,26 +41,41 @@ static int is_trace_name(const struct dirent *entry)
     return is_dump_name(name);
 }
 
-/* The path with another ending in place of that which it has, malloc'ed; NULL: no memory. */
-static char *with_ending(const char *path, const char *ending)
+/* Endings of files that say again, or say less, what lies beside them by the other ending: exports of nsys, what JAX makes of an
+ * XPlane, and what was compressed or unpacked. */
+static const struct {
+    const char *ending, *other;
+} again[] = {{".nsys-rep", ".sqlite"},
+             {".trace.json.gz", ".xplane.pb"},
+             {".trace.json", ".xplane.pb"},
+             {".json.gz", ".json"},
+             {".pftrace.gz", ".pftrace"}};
+
+static int is_said_beside(const char *path)
 {
-    char *other;
-    for (size_t i = 0; i < NVT_COUNT_OF(endings); i++)
-        if (ends_with(path, endings[i]))
-            return asprintf(&other, "%.*s%s", (int)(strlen(path) - strlen(endings[i])), path,
-                            ending) < 0
-                       ? NULL
-                       : other;
-    return NULL;
+    int is = 0;
+    for (size_t i = 0; i < NVT_COUNT_OF(again) && !is; i++) {
+        char *other = NULL;
+        if (!ends_with(path, again[i].ending) ||
+            asprintf(&other, "%.*s%s", (int)(strlen(path) - strlen(again[i].ending)), path,
+                     again[i].other) < 0)
+            continue;
+        is = !access(other, F_OK);
+        free(other);
+    }
+    return is;
 }
 
-/* What nsys exported of a report, beside it. */
-static int has_export(const char *report)
+/* Whether it is what JAX writes for Perfetto next to the profile itself, which has its host's name. */
+static int is_for_perfetto(const char *name, struct dirent *const *entries, int count)
 {
-    char *export = with_ending(report, ".sqlite");
-    int there = export && !access(export, F_OK);
-    free(export);
-    return there;
+    if (strcmp(name, "perfetto_trace.json.gz") != 0)
+        return 0;
+    for (int i = 0; i < count; i++)
+        if (ends_with(entries[i]->d_name, ".xplane.pb") ||
+            ends_with(entries[i]->d_name, ".trace.json.gz"))
+            return 1;
+    return 0;
 }
 
 /* A file of tables in the directory, and what it was made of (table_file.h). */
@@ -168,8 +183,7 @@ static int add(struct nvt_paths *paths, const struct all_made *all, const char *
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
     if (!is_regular(path, &status) || has_tables(all, name, &status) ||
-        is_outdated(all, directory, name) || is_kept(directory, name) ||
-        (ends_with(path, ".nsys-rep") && has_export(path))) {
+        is_outdated(all, directory, name) || is_kept(directory, name) || is_said_beside(path)) {
         free(path);
         return 0;
     }
@@ -195,10 +209,11 @@ int nvt_folder_traces(const char *directory, struct nvt_paths *paths, struct nvt
         return nvt_fail_at(err, directory, -1, "cannot be read: %s", strerror(errno));
     for (int i = 0; i < count && !failed; i++)
         failed = note_made(&all, directory, entries[i]->d_name);
-    for (int i = 0; i < count; i++) {
-        failed = failed || add(paths, &all, directory, entries[i]->d_name);
+    for (int i = 0; i < count && !failed; i++)
+        if (!is_for_perfetto(entries[i]->d_name, entries, count))
+            failed = add(paths, &all, directory, entries[i]->d_name);
+    for (int i = 0; i < count; i++)
         free(entries[i]);
-    }
     free(entries);
     for (size_t i = 0; i < all.count; i++)
         free(all.items[i].name);

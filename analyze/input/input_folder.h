@@ -14,8 +14,9 @@ struct nvt_paths {
 
 /*
  * The files of a directory whose names end as those of traces do: .nvt, .sqlite, .nsys-rep, .json, .json.gz, .pickle,
- * .pkl, .pftrace, .pftrace.gz, .perfetto-trace; or as PyTorch names the dumps of its flight recorder. A report of nsys is
- * left out where its export lies next to it. Of a trace and a file of tables made of it (`export --to nvt`, by name and
+ * .pkl, .pftrace, .pftrace.gz, .perfetto-trace, .xplane.pb; or as PyTorch names the dumps of its flight recorder. Left out are a
+ * report of nsys, a compressed file and what JAX makes of an XPlane for viewers, where the export, the unpacked file or the XPlane lies
+ * next to it. Of a trace and a file of tables made of it (`export --to nvt`, by name and
  * size), the older one is left out. So are names that begin with a dot, a run's env.json, and "x.old.nvt" next to "x.nvt",
  * which `record` has kept. Zero-initialise; release with nvt_paths_free, also after a failure. 0, or -1 with err filled.
  */

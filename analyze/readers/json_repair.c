@@ -8,7 +8,8 @@
 
 #include "../../lib/count_of.h"
 
-enum state { OUTSIDE, STRING, ESCAPE, MAYBE_OVER, WORD };
+/* SLASH to STAR: of a comment, behind its first character, in one of a line or of its own end, and behind a star in that. */
+enum state { OUTSIDE, STRING, ESCAPE, MAYBE_OVER, WORD, SLASH, LINE, COMMENT, STAR };
 
 static void put(struct nvt_buffer *out, int c)
 {
@@ -226,6 +227,10 @@ static void take_outside(struct nvt_json_repair *repair, int c, struct nvt_buffe
         repair->has_comma = 1;
         return;
     }
+    if (c == '/') {
+        repair->state = SLASH;
+        return;
+    }
     if (c != ':')
         put_comma(repair, c, out);
     if (c == '"' || c == '\'' || is_of_word(c)) {
@@ -282,6 +287,26 @@ static void take_behind_quote(struct nvt_json_repair *repair, int c, struct nvt_
     take(repair, c, out);
 }
 
+/* A comment goes on. 0: what seemed to be one is none. */
+static int take_comment(struct nvt_json_repair *repair, int c)
+{
+    const int is_line = repair->state == SLASH && c == '/', begins = repair->state == SLASH;
+    if (begins && c != '/' && c != '*') {
+        repair->state = OUTSIDE;
+        return 0;
+    }
+    repair->repaired += (unsigned)begins;
+    if (begins)
+        repair->state = is_line ? LINE : COMMENT;
+    else if (repair->state == LINE)
+        repair->state = c == '\n' ? OUTSIDE : LINE;
+    else if (c == '*')
+        repair->state = STAR;
+    else
+        repair->state = repair->state == STAR && c == '/' ? OUTSIDE : COMMENT;
+    return 1;
+}
+
 static void take(struct nvt_json_repair *repair, int c, struct nvt_buffer *out)
 {
     switch ((enum state)repair->state) {
@@ -300,6 +325,14 @@ static void take(struct nvt_json_repair *repair, int c, struct nvt_buffer *out)
             return;
         }
         put_word(repair, out);
+        break;
+    case SLASH:
+    case LINE:
+    case COMMENT:
+    case STAR:
+        if (take_comment(repair, c))
+            return;
+        put(out, '/');
         break;
     case OUTSIDE:
         break;

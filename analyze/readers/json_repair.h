@@ -6,6 +6,7 @@
  *   values       inf, nan, NaN, Infinity of any sign and None are null, True and False what they say; hexadecimal numbers are
  *                decimal, "+1", ".5", "5." and "007" are numbers; any other bare word is a text, a bare key too
  *   commas       trailing, leading and doubled ones go, a missing one between two objects comes
+ *   comments     of C and C++ are white space
  *
  * What is well-formed stays as it is, byte for byte.
  */
@@ -16,7 +17,7 @@
 
 /* Zero-initialise; release with nvt_json_repair_free. */
 struct nvt_json_repair {
-    uint64_t repaired;       /* values, strings and commas that were changed so far */
+    uint64_t repaired;       /* values, strings, commas and comments that were changed so far */
     struct nvt_buffer token; /* a string from its first quote on, or a bare word, not yet written */
     struct nvt_buffer
         blank; /* white space behind a comma that is held back, or a quote that may end its string */

@@ -58,7 +58,7 @@ static int may_be_json(const unsigned char *text, int size)
     int at = 0;
     while (at < size && strchr(" \t\r\n", text[at]) && text[at])
         at++;
-    return at == size || text[at] == '{' || text[at] == '[';
+    return at == size || text[at] == '{' || text[at] == '[' || text[at] == '/';
 }
 
 static int read_file(struct nvt_json_source *source, unsigned char *out, unsigned wanted,

@@ -9,13 +9,30 @@
 #include "kineto_dialects.h"
 #include "reader.h"
 
+/* Behind white space and comments, which json_repair.h takes for that. */
+static size_t behind_blanks(const uint8_t *head, size_t size, size_t at)
+{
+    while (at < size && (isspace(head[at]) || head[at] == '/')) {
+        const int is_line = head[at] == '/' && at + 1 < size && head[at + 1] == '/';
+        const int is_comment = head[at] == '/' && at + 1 < size && head[at + 1] == '*';
+        const char *end = is_line ? "\n" : "*/";
+        if (!is_line && !is_comment && head[at] == '/')
+            return at;
+        if (is_line || is_comment) {
+            const uint8_t *found = memmem(head + at + 2, size - at - 2, end, strlen(end));
+            at = found ? (size_t)(found - head) + strlen(end) : size;
+        } else
+            at++;
+    }
+    return at;
+}
+
 static int recognizes(const uint8_t *head, size_t size)
 {
     size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
     if (size >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8)
         return 1;
-    while (at < size && isspace(head[at]))
-        at++;
+    at = behind_blanks(head, size, at);
     return at < size && (head[at] == '{' || head[at] == '[');
 }
 
@@ -38,6 +55,7 @@ static int read_names(const char *path, struct nvt_kineto_parser *parser, struct
         nvt_json_stream_ahead(path, &nvt_kineto_handler, parser, &nvt_kineto_ahead, &repaired, err);
     parser->reader.only_names = 0;
     parser->reader.events = 0;
+    parser->items = 0;
     parser->depth = 0;
     return status;
 }
@@ -53,6 +71,7 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs, i
     parser->reader = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
     parser->strings = trace->strings;
+    parser->leaves_out = repairs;
     int status = repairs ? read_names(path, parser, &own) : 0;
     if (!status)
         status = nvt_json_stream_ahead(path, &nvt_kineto_handler, parser, &nvt_kineto_ahead,
@@ -70,6 +89,9 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs, i
         status = nvt_error_in(&own, path);
     if (!status && !parser->reader.events)
         nvt_trace_warn(trace, "is a profile without any event");
+    if (parser->items)
+        nvt_trace_note(trace, "left out: items of the list of events that are none (%llu)",
+                       (unsigned long long)parser->items);
     if (repaired)
         nvt_trace_note(trace, NVT_REPAIRED_NOTE, (unsigned long long)repaired);
     const int is_of_others = !parser->is_of_pytorch && !has_names_of_pytorch(trace);

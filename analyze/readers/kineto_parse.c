@@ -18,7 +18,8 @@ static int on_key(void *context, const char *text, size_t size)
             return nvt_kineto_parser_no_memory(parser);
     }
     parser->key = nvt_kineto_key(text, size);
-    if (place == IN_ROOT && parser->key == OTHER_KEY && !parser->other)
+    if (parser->key == OTHER_KEY && !parser->other &&
+        (place == IN_ROOT || (place == IN_EVENT && !parser->has_phases)))
         parser->other = nvt_other_json(text, size);
     parser->is_rocprofv3 |= place == IN_ROOT && nvt_is_rocprofv3_key(text, size);
     parser->reader.is_own |= place == IN_ROOT && parser->key == KEY_OWN;
@@ -81,6 +82,10 @@ static int on_open(void *context, int is_array)
     enum nvt_kineto_place place = inside(parser, outer, is_array);
     if (outer == IN_ROOT && parser->key == KEY_EVENTS && !is_array)
         return nvt_fail(parser->reader.err, "'traceEvents' is not a list");
+    if (outer == IN_EVENTS && is_array && parser->leaves_out) {
+        parser->items++;
+        return NVT_JSON_SKIP;
+    }
     if (outer == IN_EVENTS && is_array)
         return nvt_fail(parser->reader.err, "event %llu is not an object",
                         (unsigned long long)parser->reader.events + 1);

@@ -44,6 +44,8 @@ struct nvt_kineto_parser {
     struct nvt_buffer ranks; /* of a list of them, as text */
     struct nvt_buffer id;    /* of the event, if it has one */
     int has_id;
+    int leaves_out; /* items of the list that are no events, which are counted; else they end the reading */
+    uint64_t items;
     const char *other; /* what it is, if it has no events */
     int is_rocprofv3;
     uint32_t entry; /* key of an event's args that may be of a counter */

@@ -223,6 +223,18 @@ static int device_value(struct nvt_kineto_parser *parser, enum nvt_json_type typ
     return 0;
 }
 
+/* An item of the list of events that is none. */
+static int item_value(struct nvt_kineto_parser *parser, enum nvt_json_type type)
+{
+    if (type == NVT_JSON_NULL)
+        return 0;
+    if (!parser->leaves_out)
+        return nvt_fail(parser->reader.err, "event %llu is not an object",
+                        (unsigned long long)parser->reader.events + 1);
+    parser->items++;
+    return 0;
+}
+
 int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, size_t size)
 {
     struct nvt_kineto_parser *parser = context;
@@ -249,9 +261,7 @@ int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, s
     case IN_DEVICE:
         return device_value(parser, type, text, size);
     case IN_EVENTS:
-        return type == NVT_JSON_NULL ? 0
-                                     : nvt_fail(parser->reader.err, "event %llu is not an object",
-                                                (unsigned long long)parser->reader.events + 1);
+        return item_value(parser, type);
     default:
         return 0;
     }

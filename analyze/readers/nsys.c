@@ -184,9 +184,34 @@ static int measure(struct nvt_nsys *reader)
     return 0;
 }
 
+/* Changes that SQLite has not put into the file, or that did not end: they lie beside it, and no other file is opened because of one
+ * that may be a stranger's. */
+static int note_changes(struct nvt_nsys *reader)
+{
+    static const struct {
+        const char *ending, *says;
+    } files[] = {{"-wal", "may have changes that are not in the file yet"},
+                 {"-journal", "is of a change of the file that did not end"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(files) && !reader->mapped; i++) {
+        struct stat status;
+        char *path;
+        if (asprintf(&path, "%s%s", reader->path, files[i].ending) < 0)
+            return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
+        if (!stat(path, &status) && status.st_size > 0)
+            nvt_trace_warn(
+                reader->trace,
+                "the file of that name with %s behind it %s: it was not read, so that rows "
+                "may be missing (sqlite3 FILE 'PRAGMA journal_mode=DELETE' makes one file of "
+                "both)",
+                files[i].ending, files[i].says);
+        free(path);
+    }
+    return 0;
+}
+
 int nvt_nsys_open(struct nvt_nsys *reader)
 {
-    return open_file(reader) || measure(reader) ? -1 : 0;
+    return open_file(reader) || measure(reader) || note_changes(reader) ? -1 : 0;
 }
 
 void nvt_nsys_close(struct nvt_nsys *reader)

@@ -104,6 +104,8 @@ const char *nvt_other_format(const uint8_t *head, size_t size)
     for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
         if (size >= kinds[i].size && !memcmp(head, kinds[i].magic, kinds[i].size))
             return kinds[i].says;
+    if (size > 12 && !memcmp(head + 8, "DUCK", 4))
+        return "is a database of DuckDB, not a trace";
     if (size > 262 && !memcmp(head + 257, "ustar", 5))
         return "is a tar archive: unpack it with tar -xf first";
     /* A record of TensorBoard: 8 bytes of length, a checksum of 4, and a message whose text says the version. */
@@ -126,6 +128,12 @@ const char *nvt_other_json(const char *key, size_t size)
         {"$schema", "is a speedscope profile or another document with a schema: it "},
         {"timeDeltas", "is a CPU profile of Chrome or Node: it "},
         {"stringTable", "is a profile of Firefox, which is not read: it "},
+        {"libs", "is a profile of Firefox, which is not read: it "},
+        {"CudaEvent",
+         "is an export of nsys as JSON, which is not read (nsys export --type sqlite): it "},
+        {"NvtxEvent",
+         "is an export of nsys as JSON, which is not read (nsys export --type sqlite): it "},
+        {"Time (%)", "is a table of a report (JSON): it "},
         {"resourceSpans", "is an OpenTelemetry trace, which is not read: it "},
         {"nbformat", "is a notebook: it "},
     };

@@ -88,7 +88,7 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
 /* A note about JSON that was repaired (json_repair.h), and how often. */
 #define NVT_REPAIRED_NOTE                                                                          \
     "repaired or left out: values that are no JSON, like inf, hexadecimal numbers, "               \
-    "lone backslashes and needless commas (%llu)"
+    "lone backslashes, needless commas and comments (%llu)"
 
 /* A note about what stands for no time (docs/trace-format.md, DEVICE), of how many. */
 #define NVT_UNTIMED_NOTE "%llu events without times, or that end before they begin, were left out"
