@@ -184,7 +184,7 @@ int nvt_rocpd_holds(struct nvt_nsys *reader);
 /* Pass on what nsys itself warns of, events that it lost, say: the first NVT_NSYS_WARNINGS texts. 0, or -1 with err filled. */
 int nvt_nsys_note_warnings(struct nvt_nsys *reader);
 
-/* Open the reader's file, take its measure, for rows_left and text_left, and warn of what SQLite keeps beside it. 0, or -1 with err filled; to be closed in both cases. */
+/* Open the reader's file, take its measure, for rows_left and text_left, and warn of what SQLite keeps next to it. 0, or -1 with err filled; to be closed in both cases. */
 int nvt_nsys_open(struct nvt_nsys *reader);
 /* One more connection to that file. A code of SQLite. */
 int nvt_nsys_connect(const struct nvt_nsys *reader, sqlite3 **db);
