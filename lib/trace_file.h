@@ -159,6 +159,17 @@ enum nvt_sample_clock {
 /* Payload type of a sample that has no value; the payload is NVTX's reason (NVTX_COUNTER_SAMPLE_…). */
 #define NVT_SAMPLE_NO_VALUE 255u
 
+/*
+ * Numbers in place of a counter's that say that the mark is something else. No program gets one.
+ * OF_HEAP: what NVTX's memory extension says (lib/heap_payload.h).
+ * OF_RANGE: a range that the program hands over when it is past. The time is that of its start, the payload, a number, that of
+ * its end on the same clock; OF_MARK: a mark of such a time.
+ */
+#define NVT_SAMPLE_OF_HEAP  (UINT64_MAX - 1)
+#define NVT_SAMPLE_OF_RANGE (UINT64_MAX - 2)
+#define NVT_SAMPLE_OF_MARK  (UINT64_MAX - 3)
+#define NVT_SAMPLE_COUNTERS (UINT64_MAX - 255) /* numbers of counters are below */
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 struct nvt_trace_writer;

@@ -365,6 +365,7 @@ static void free_reader(struct nvt_file_reader *reader)
     free(reader->payloads);
     nvt_buffer_free(&reader->blobs);
     nvt_file_counters_free(&reader->counters);
+    free(reader->heaps.items);
     nvt_file_machine_free(&reader->machine);
     nvt_frame_tree_free(&reader->frames);
     free(reader->mpi.items);

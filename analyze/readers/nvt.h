@@ -12,7 +12,9 @@
 #include "../model/lanes.h"
 #include "../../lib/map.h"
 #include "nvt_counters.h"
+#include "nvt_deferred.h"
 #include "nvt_device.h"
+#include "nvt_heaps.h"
 #include "frames.h"
 #include "nvt_strings.h"
 #include "../../lib/collective_payload.h"
@@ -218,6 +220,8 @@ struct nvt_file_reader {
     } * payloads;
     size_t payload_count;
     struct nvt_file_counters counters;
+    struct nvt_file_heaps heaps;
+    uint64_t out_of_time; /* deferred events that were left out */
     struct nvt_file_machine machine;
     struct nvt_file_mpi mpi;
     struct nvt_file_collectives collectives;
@@ -236,6 +240,10 @@ struct nvt_file_reader {
  * the same time: the two change different data. */
 int nvt_file_events(struct nvt_file_reader *reader, const struct nvt_file_later *later,
                     const uint8_t *payload, struct nvt_error *err);
+
+/* Keep extended payloads of a row of ranges or marks until all schemas are known. 0, or -1 when out of memory. */
+int nvt_file_keep_payload(struct nvt_file_reader *reader, uint32_t process, uint32_t row,
+                          int is_mark, const uint8_t *bytes, uint64_t size);
 
 /* Take note of a task that a thread of the file has had. 0, or -1 when out of memory. */
 int nvt_file_define_task(struct nvt_file_reader *reader, uint64_t thread, uint64_t task,

@@ -323,7 +323,7 @@ int nvt_file_device_finish(struct nvt_file_reader *reader, int64_t origin)
     const uint32_t *rows = reader->devices.rows;
     link_overheads(&reader->trace->overheads, rows);
     nvt_recorded_events_link(&reader->devices.events, &reader->trace->syncs);
-    if (convert_times(reader, origin, rows) ||
+    if (convert_times(reader, origin, rows) || nvt_file_complete_heaps(reader, origin) ||
         nvt_pools_follow(&reader->trace->memory, reader->devices.words) || link_memory(reader) ||
         name_device(reader->trace))
         return -1;
@@ -385,11 +385,17 @@ static int keep_tables(struct nvt_file_reader *reader, const uint32_t *files)
     return 0;
 }
 
-/* Samples go by when they were handed over: they are not in the trace yet. */
+/* Samples, and what is said of heaps, go by when they were handed over: they are not in the trace yet. */
 static void keep_samples(struct nvt_file_reader *reader)
 {
     struct nvt_file_counters *counters = &reader->counters;
+    struct nvt_file_heaps *heaps = &reader->heaps;
     uint64_t kept = 0;
+    size_t kept_events = 0;
+    for (size_t i = 0; i < heaps->count; i++)
+        if (is_captured(&reader->devices, heaps->items[i].process, heaps->items[i].ticks))
+            heaps->items[kept_events++] = heaps->items[i];
+    heaps->count = kept_events;
     for (uint64_t i = 0; i < counters->sample_count; i++)
         if (is_captured(&reader->devices, counters->items[counters->samples[i].counter].process,
                         counters->samples[i].ticks))

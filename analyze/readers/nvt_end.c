@@ -249,6 +249,7 @@ int nvt_file_complete(struct nvt_file_reader *reader)
         completion.origin = reader->samples[0].monotonic_ns;
         trace->origin_ns = reader->samples[0].realtime_ns;
     }
+    nvt_file_note_deferred(reader);
     if (begin_at_cut(reader))
         return -1;
     note_ends(reader);

@@ -58,8 +58,8 @@ static int next_event(struct nvt_file_reader *reader, const struct nvt_file_late
     return 0;
 }
 
-static int keep_payload(struct nvt_file_reader *reader, uint32_t process, uint32_t row, int is_mark,
-                        const uint8_t *bytes, uint64_t size)
+int nvt_file_keep_payload(struct nvt_file_reader *reader, uint32_t process, uint32_t row,
+                          int is_mark, const uint8_t *bytes, uint64_t size)
 {
     if (nvt_grow(&reader->payloads, reader->payload_count, sizeof(*reader->payloads)))
         return -1;
@@ -97,8 +97,8 @@ static int read_attributes(struct nvt_file_reader *reader, uint32_t process,
     if (attributes.bytes && process != NVT_NONE && !target->is_mark &&
         nvt_file_take_counts(reader, target->row, &attributes.bytes, &attributes.size))
         return -1;
-    return attributes.size ? keep_payload(reader, process, target->row, target->is_mark,
-                                          attributes.bytes, attributes.size)
+    return attributes.size ? nvt_file_keep_payload(reader, process, target->row, target->is_mark,
+                                                   attributes.bytes, attributes.size)
                            : 0;
 }
 
@@ -117,6 +117,16 @@ static int read_sample(struct nvt_file_reader *reader, const struct nvt_file_thr
     if (nvt_event_sample(columns, &head) ||
         (has_attributes && nvt_event_attributes(columns, &attributes)))
         return -1;
+    if (head.counter >= NVT_SAMPLE_COUNTERS) {
+        const struct nvt_file_said said = {.sample = &head,
+                                           .attributes = &attributes,
+                                           .ticks = event->ticks,
+                                           .process = thread->process,
+                                           .thread = thread->row,
+                                           .domain = event->domain,
+                                           .name = event->name};
+        return nvt_file_take_said(reader, &said);
+    }
     key.id = head.counter;
     sample.clock = head.clock;
     sample.time = head.time;
@@ -427,7 +437,8 @@ static int apply_lane(struct nvt_file_reader *reader, const struct nvt_file_late
 
 /* Attributes and samples of all events up to `count`, where nobody wants to know what they say; but a
  * chunk in which they are broken is malformed: -1, else 0. */
-static int check_rest(struct nvt_event_columns *columns, uint32_t count)
+static int check_rest(struct nvt_file_lanes *lanes, struct nvt_event_columns *columns,
+                      uint32_t count)
 {
     struct nvt_event_attributes attributes;
     struct nvt_event_sample sample;
@@ -440,6 +451,8 @@ static int check_rest(struct nvt_event_columns *columns, uint32_t count)
         after = columns->next_sample + 1;
         if (nvt_event_sample(columns, &sample))
             return -1;
+        /* A range that is past is in no order. */
+        lanes->complex_events |= sample.counter == NVT_SAMPLE_OF_RANGE;
     }
     return 0;
 }
@@ -497,7 +510,7 @@ static int lane_events(struct nvt_file_reader *reader, const struct nvt_file_lat
             return -1;
         thread->last = event.ticks;
     }
-    return check_rest(columns, count);
+    return check_rest(reader->lanes, columns, count);
 }
 
 /* The first event at or behind `from` that may not be plain, as far as other columns say. */

@@ -26,8 +26,8 @@ static void list_modules(struct nvt_module out[MODULES])
     out[MODULES - 1] = nvt_module_short(NVTX_CB_MODULE_CORE2);
 }
 
-static const struct nvt_extension *const extensions[] = {&nvt_extension_payload,
-                                                         &nvt_extension_counters};
+static const struct nvt_extension *const extensions[] = {
+    &nvt_extension_payload, &nvt_extension_counters, &nvt_extension_memory};
 
 /* --- forks ------------------------------------------------------------------------------------ */
 

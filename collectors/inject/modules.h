@@ -38,5 +38,6 @@ struct nvt_extension {
 
 extern const struct nvt_extension nvt_extension_payload;  /* nvtx_payload.c */
 extern const struct nvt_extension nvt_extension_counters; /* nvtx_counters.c */
+extern const struct nvt_extension nvt_extension_memory;   /* nvtx_memory.c */
 
 #endif

@@ -12,6 +12,7 @@
 #include "definition.h"
 #include "events.h"
 #include "modules.h"
+#include "nvtx_time.h"
 #include "registry.h"
 #include "session.h"
 
@@ -53,22 +54,7 @@ static int clock_of(const nvtxSemanticsHeader_t *list)
 {
     const nvtxSemanticsTime_t *time = (const nvtxSemanticsTime_t *)nvt_semantics_find(
         list, NVTX_SEMANTIC_ID_TIME_V1, sizeof(nvtxSemanticsTime_t));
-    switch (time ? time->timeDomainId : NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED) {
-    case NVTX_TIMESTAMP_TYPE_NONE:
-    case NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED:
-        return NVT_SAMPLE_TICKS;
-    case NVTX_TIMESTAMP_TYPE_CPU_TSC:
-        return nvt_session.control->clock == NVT_CLOCK_TSC ? NVT_SAMPLE_TICKS : -1;
-    case NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC:
-    case NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC_COARSE:
-    case NVTX_TIMESTAMP_TYPE_CPP_STEADY_CLOCK: /* of libstdc++ and libc++ on Linux */
-        return NVT_SAMPLE_MONOTONIC;
-    case NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME:
-    case NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_REALTIME_COARSE:
-        return NVT_SAMPLE_REALTIME;
-    default:
-        return -1;
-    }
+    return nvt_time_clock(time ? time->timeDomainId : NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED);
 }
 
 static int define(const struct counter *counter, const nvtxCounterAttr_t *from)
@@ -88,7 +74,7 @@ static int define(const struct counter *counter, const nvtxCounterAttr_t *from)
 
 static uint64_t register_counter(nvtxDomainHandle_t domain, const nvtxCounterAttr_t *from)
 {
-    if (!from || from->structSize < sizeof(*from))
+    if (!from || from->structSize < sizeof(*from) || from->counterId >= NVT_SAMPLE_COUNTERS)
         return NVTX_COUNTER_ID_NONE;
     struct counter *counter = nvt_session_memory(sizeof(*counter));
     const struct nvtxStringRegistration *name = nvt_registry_string(from->name ? from->name : "");

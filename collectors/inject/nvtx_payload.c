@@ -16,6 +16,8 @@
 #include "definition.h"
 #include "events.h"
 #include "modules.h"
+#include "nvtx_deferred.h"
+#include "nvtx_time.h"
 #include "registry.h"
 #include "session.h"
 
@@ -33,6 +35,8 @@ struct schema {
     uint64_t alignment;
     uint64_t
         timestamp; /* offset of an entry of 8 bytes that says when, UINT64_MAX: there is none */
+    struct nvt_schema_event event;
+    int has_entries; /* it is no enumeration */
     uint32_t pointers;
     struct pointer pointer[];
 };
@@ -161,6 +165,8 @@ static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadS
         return NULL;
     schema->domain = domain;
     schema->timestamp = UINT64_MAX;
+    schema->has_entries = 1;
+    nvt_schema_event_init(&schema->event);
     for (size_t i = 0; i < from->numEntries; i++) {
         const nvtxPayloadSchemaEntry_t *entry = &from->entries[i];
         size_t alignment, size = entry_size(domain, entry, &alignment);
@@ -169,6 +175,7 @@ static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadS
             schema->pointer[schema->pointers++].offset = at;
         if (is_timestamp(entry) && size == sizeof(int64_t) && schema->timestamp == UINT64_MAX)
             schema->timestamp = at;
+        nvt_schema_event_note(&schema->event, entry, at, size);
         nvt_put_number(out, entry->flags);
         nvt_put_number(out, entry->type);
         nvt_put_number(out, entry->arrayOrUnionDetail);
@@ -273,6 +280,14 @@ static uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAt
     nvt_define(NVT_DEFINE_ENUM, domain, 0, schema->id, out.data, out.size);
     nvt_definition_free(&out);
     return schema->id;
+}
+
+const struct nvt_schema_event *nvt_schema_event(nvtxDomainHandle_t domain, uint64_t id,
+                                                size_t *size)
+{
+    const struct schema *schema = find_schema(domain, id);
+    *size = schema ? (size_t)schema->size : 0;
+    return schema && schema->has_entries ? &schema->event : NULL;
 }
 
 size_t nvt_schema_size(nvtxDomainHandle_t domain, uint64_t id, size_t *timestamp)
@@ -397,6 +412,9 @@ static const struct nvt_callback callbacks[] = {
     {NVTX3EXT_CBID_nvtxDomainIsEnabled, (NvtxFunctionPointer)is_enabled},
     {NVTX3EXT_CBID_nvtxScopeRegister, (NvtxFunctionPointer)register_scope},
     {NVTX3EXT_CBID_nvtxTimestampGet, (NvtxFunctionPointer)get_timestamp},
+    {NVTX3EXT_CBID_nvtxTimeDomainRegister, (NvtxFunctionPointer)nvt_time_register},
+    {NVTX3EXT_CBID_nvtxEventSubmit, (NvtxFunctionPointer)nvt_deferred_submit},
+    {NVTX3EXT_CBID_nvtxEventBatchSubmit, (NvtxFunctionPointer)nvt_deferred_submit_batch},
 };
 
 const struct nvt_extension nvt_extension_payload = {NVTX_EXT_PAYLOAD_MODULEID, callbacks,
