@@ -5,6 +5,10 @@ $(BUILD)/bench/pair: tests/bench/pair.c lib/clock.c lib/clock.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) tests/bench/pair.c lib/clock.c -o $@ -ldl -lpthread
 
+$(BUILD)/bench/launch: tests/bench/launch.c lib/clock.c lib/clock.h tests/cupti/stand_in.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) tests/bench/launch.c lib/clock.c -o $@ -ldl
+
 $(BUILD)/bench/lttng_pair: tests/bench/lttng_pair.c tests/bench/lttng_pair_tp.h lib/clock.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) tests/bench/lttng_pair.c lib/clock.c -o $@ -llttng-ust -ldl
@@ -114,7 +118,7 @@ bench-before: all $(BUILD)/bench/pair ## the cost of a pair, interleaved with th
 bench-samples: all ## the speed of reading samples of what threads run from an export of nsys's, beside SQL's
 	$(Q)BUILD=$(BUILD) tests/bench/samples
 
-bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
+bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(CUPTI_FLAGS),$(BUILD)/bench/launch $(STAND_IN)) $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-columns
 	$(Q)$(MAKE) --no-print-directory bench-analyze
