@@ -883,13 +883,13 @@ static void what_traces_of_endings_have_is_told(void **state)
     put_program("ends/device", "endings", "");
     struct cli_result result = run_stood_in("ends", "", (const char *[]){"endings", NULL});
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "endings: ok: 8 of 8 traces have what they should have"));
+    assert_non_null(strstr(result.err, "endings: ok: 10 of 10 traces have what they should have"));
     cli_result_free(&result);
     setenv("SILENT", "1", 1);
     result = run_stood_in("ends", "", (const char *[]){"--again", "endings", NULL});
     unsetenv("SILENT");
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.err, "endings: failed: 7 of 8 traces have what they should"));
+    assert_non_null(strstr(result.err, "endings: failed: 9 of 10 traces have what they should"));
     cli_result_free(&result);
 }
 

@@ -41,6 +41,8 @@ int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size)
 #define LOAD(function, ...) *(void **)&api->function = dlsym(library, #function);
     NVT_CUPTI_FUNCTIONS(LOAD)
     NVT_CUPTI_OPTIONAL(LOAD)
+#define LOAD_SECOND(function, ...) *(void **)&api->second.function = dlsym(library, #function);
+    NVT_CUPTI_SECOND(LOAD_SECOND)
 #define CHECK(function)                                                                            \
     if (!api->function)                                                                            \
         missing = #function;

@@ -36,6 +36,39 @@
     X(cuptiActivitySetAttribute, (CUpti_ActivityAttribute which, size_t * size, void *value))      \
     X(cuptiSetThreadIdType, (CUpti_ActivityThreadIdType type))
 
+/* X(function, arguments): those of the second interface (cupti_second.h), which older versions lack. */
+struct nvt_cupti_subscriber;
+#define NVT_CUPTI_SECOND(X)                                                                        \
+    X(cuptiSubscribe_v2, (CUpti_SubscriberHandle * subscriber, CUpti_CallbackFunc callback,        \
+                          void *data, struct nvt_cupti_subscriber *wish))                          \
+    X(cuptiActivityEnable_v2,                                                                      \
+      (CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind, void *how))                     \
+    X(cuptiActivityDisable_v2,                                                                     \
+      (CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind, void *how))                     \
+    X(cuptiActivityEnableAndDump_v2,                                                               \
+      (CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind, void *how))                     \
+    X(cuptiActivityEnableRuntimeApi_v2,                                                            \
+      (CUpti_SubscriberHandle subscriber, CUpti_CallbackId id, uint8_t enable))                    \
+    X(cuptiActivityEnableDriverApi_v2,                                                             \
+      (CUpti_SubscriberHandle subscriber, CUpti_CallbackId id, uint8_t enable))                    \
+    X(cuptiActivityGetNextRecord_v2, (CUpti_SubscriberHandle subscriber, uint8_t * buffer,         \
+                                      size_t size, CUpti_Activity * *record))                      \
+    X(cuptiActivityGetNumDroppedRecords_v2,                                                        \
+      (CUpti_SubscriberHandle subscriber, CUcontext context, uint32_t stream, size_t * dropped))   \
+    X(cuptiActivityRegisterCallbacks_v2,                                                           \
+      (CUpti_SubscriberHandle subscriber,                                                          \
+       void(CUPTIAPI * requested)(uint8_t **, size_t *, size_t *, void *),                         \
+       void(CUPTIAPI * completed)(uint8_t *, size_t, size_t, void *)))                             \
+    X(cuptiActivitySetAttribute_v2, (CUpti_SubscriberHandle subscriber,                            \
+                                     CUpti_ActivityAttribute which, size_t * size, void *value))   \
+    X(cuptiGetTimestamp_v2, (CUpti_SubscriberHandle subscriber, uint64_t * timestamp))
+
+struct nvt_cupti_second {
+#define NVT_CUPTI_POINTER(function, arguments) CUptiResult(CUPTIAPI *function) arguments;
+    NVT_CUPTI_SECOND(NVT_CUPTI_POINTER)
+#undef NVT_CUPTI_POINTER
+};
+
 /* CUPTI's API version of CUDA 12.9: older ones may crash where they ask for a buffer and get none. */
 #define NVT_CUPTI_REFUSABLE 27u
 
@@ -46,6 +79,7 @@ struct nvt_cupti_api {
     NVT_CUPTI_OPTIONAL(NVT_CUPTI_POINTER)
 #undef NVT_CUPTI_MEMBER
 #undef NVT_CUPTI_POINTER
+    struct nvt_cupti_second second;
     uint32_t version;
 };
 

@@ -16,6 +16,7 @@
 #include "../cupti_decode.h"
 #include "../cupti_keep.h"
 #include "capture.h"
+#include "cupti_second.h"
 #include "device.h"
 #include "exit_hook.h"
 #include "os.h"
@@ -467,19 +468,23 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
         nvt_capture_end();
 }
 
-/* Before anything else is asked of CUPTI, which serves one tool at a time and knows it by this alone: what another one
- * has set up would be taken from it without a word ("CUPTI Initialization" in its manual). -1: there is another one, or no
- * driver that this CUPTI can work with ("CUPTI Compatibility and Requirements"). */
+/* Before anything else is asked of CUPTI: by its second interface where it has one, else by the first, which serves one tool at a
+ * time and knows it by this alone: what another one has set up would be taken from it without a word ("CUPTI Initialization" in
+ * its manual). -1: there is another one, or no driver that this CUPTI can work with ("CUPTI Compatibility and Requirements"). */
 static int subscribe(void)
 {
+    char other[NVT_CUPTI_NAME_ROOM], text[256];
+    cupti.subscribed = nvt_cupti_subscribe_second(&cupti.api, nvt_session.control->trace, on_call,
+                                                  &cupti.subscriber, other);
+    if (cupti.subscribed == CUPTI_SUCCESS)
+        return 0;
     CUptiResult result = cupti.api.cuptiSubscribe(&cupti.subscriber, on_call, NULL);
     cupti.subscribed = result;
     if (result == CUPTI_ERROR_NOT_INITIALIZED)
         problem("CUPTI does not start (CUPTI_ERROR_NOT_INITIALIZED): the driver is too old for "
                 "this libcupti; NVTALLY_CUPTI may name one of an earlier CUDA version");
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-        problem("another tool has subscribed to CUPTI, which serves only one (a profiler, a "
-                "debugger): there are no device records");
+        problem(nvt_cupti_other_text(other, text, sizeof(text)));
     else if (result != CUPTI_ERROR_NOT_INITIALIZED)
         return 0;
     if (nvt_capture_mode() == NVT_CAPTURE_PROFILER)
@@ -540,6 +545,8 @@ void nvt_cupti_start(void)
     const char *defect = nvt_cupti_defect(&cupti.api, nvt_session.control->trace);
     if (defect)
         problem(defect);
+    if (nvt_cupti_take_hardware_events(&cupti.api, text, sizeof(text)))
+        problem(text);
     nvt_cupti_keeper_init(&cupti.keeper);
     cupti.decoder = (struct nvt_cupti_decoder){.next = cupti.api.cuptiActivityGetNextRecord,
                                                .callback_name = cupti.api.cuptiGetCallbackName,

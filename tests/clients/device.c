@@ -98,6 +98,22 @@ static void plain(void)
     everything();
 }
 
+/* Another tool subscribes to the same CUPTI, by the second interface, and gets the kernels as well. */
+static void beside(void)
+{
+    void *library = dlopen(getenv("NVTALLY_CUPTI"), RTLD_NOW);
+    int (*tool)(void);
+    uint64_t (*records)(void);
+    *(void **)&tool = find(library, "stand_in_second_tool");
+    *(void **)&records = find(library, "stand_in_second_records");
+    step("before", 2);
+    if (tool())
+        exit(6);
+    step("beside", 5);
+    if (records() != 5)
+        exit(7);
+}
+
 static void many(void)
 {
     for (int i = 0; i < 20000; i++)
@@ -428,6 +444,8 @@ int main(int argc, char **argv)
         killed(SIGSEGV, 0);
     else if (!strcmp(how, "fork"))
         forks();
+    else if (!strcmp(how, "beside"))
+        beside();
     else
         contexts(how);
     return in_other_ways(how);

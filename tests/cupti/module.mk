@@ -6,7 +6,15 @@ $(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) | $(BUILD)/tests/cupti-
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
 
-CUPTI_TESTS := $(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c)
+# And one for a libcupti with the second interface.
+STAND_IN_SECOND := $(BUILD)/tests/libcupti-stand-in-second.so
+$(STAND_IN_SECOND): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) collectors/inject/cupti_second.h | $(BUILD)/tests/cupti-headers
+	@mkdir -p $(@D)
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) -DSTAND_IN_SECOND $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
+$(BUILD)/tests/test_cupti_second: | all $(STAND_IN_SECOND) $(STAND_IN) $(BUILD)/tests/clients/device
+$(BUILD)/tests/test_heaps: | all $(STAND_IN) $(BUILD)/tests/clients/heaps
+
+CUPTI_TESTS := $(call obj,tests/test_cupti.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c)
 $(CUPTI_TESTS): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(CUPTI_TESTS): | $(BUILD)/tests/cupti-headers
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device

@@ -29,11 +29,43 @@ uint64_t stand_in_now(void)
 }
 
 /* $STAND_IN_REFUSES names what this device's CUPTI cannot do. */
-static int refuses(const char *what)
+int stand_in_refuses(const char *what)
 {
     const char *list = getenv("STAND_IN_REFUSES");
     return list && strstr(list, what) != NULL;
 }
+#define refuses stand_in_refuses
+
+static _Thread_local int in_second __attribute__((tls_model("initial-exec")));
+
+void stand_in_is_first(void)
+{
+    if (stand_in.is_second && !in_second)
+        abort();
+}
+
+void stand_in_enter_second(void)
+{
+    if (!stand_in.is_second)
+        abort();
+    in_second++;
+}
+
+void stand_in_leave_second(void)
+{
+    in_second--;
+}
+
+#ifdef STAND_IN_SECOND
+enum { VERSION = 130500 };
+#else
+enum { VERSION = CUPTI_API_VERSION };
+void stand_in_give_others(const void *record, size_t size)
+{
+    (void)record;
+    (void)size;
+}
+#endif
 
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
 {
@@ -55,6 +87,7 @@ static int has_begun(void)
 /* Before any kind is enabled (its headers), and once: a second one makes times of another clock (PyTorch issue 192021). */
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc function)
 {
+    stand_in_is_first();
     if (has_begun() || stand_in.timestamp)
         abort();
     if (refuses("clock"))
@@ -71,10 +104,7 @@ CUptiResult cuptiGetVersion(uint32_t *version)
     *version = 0;
     if (refuses("answers"))
         return CUPTI_ERROR_UNKNOWN;
-    *version = refuses("version") ? 14
-               : refuses("12.8")  ? 26
-               : refuses("waits") ? 130000
-                                  : CUPTI_API_VERSION;
+    *version = refuses("version") ? 14 : refuses("12.8") ? 26 : refuses("waits") ? 130000 : VERSION;
     return CUPTI_SUCCESS;
 }
 
@@ -93,6 +123,7 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 /* "Thread id type must not be changed during the profiling session." */
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 {
+    stand_in_is_first();
     if (has_begun())
         abort();
     stand_in.thread_ids = (int)type;
@@ -165,6 +196,7 @@ uint32_t stand_in_call_id(const char *function)
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                            CUpti_BuffersCallbackCompleteFunc completed)
 {
+    stand_in_is_first();
     if (stand_in.has_other)
         abort();
     stand_in.requested = requested;
@@ -200,6 +232,7 @@ cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterCon
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
+    stand_in_is_first();
     /* It has to be configured first: transfers are among what is always wanted. */
     if (kind == CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER &&
         !stand_in.counters[CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD])
@@ -232,6 +265,7 @@ CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind)
 /* What is still running has no record that could be told: CUPTI's would end when the kind is enabled again. */
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    stand_in_is_first();
     if (stand_in.is_over)
         abort();
     stand_in.on[kind] = 0;
@@ -247,6 +281,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
 {
+    stand_in_is_first();
     if (refuses("choice") ||
         (id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 && refuses("kernel launches")))
         return CUPTI_ERROR_NOT_SUPPORTED;
@@ -256,6 +291,7 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
 
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
 {
+    stand_in_is_first();
     if (refuses("choice") ||
         (id == CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2 && refuses("one call")))
         return CUPTI_ERROR_NOT_SUPPORTED;
@@ -265,12 +301,14 @@ CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
 
 CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
 {
+    stand_in_is_first();
     stand_in.wants_answers = !enable;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *size, void *value)
 {
+    stand_in_is_first();
     if (refuses("attributes") || attribute != CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER ||
         *size != 1)
         return CUPTI_ERROR_INVALID_PARAMETER;
@@ -355,6 +393,7 @@ static size_t size_of(const CUpti_Activity *record)
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t size, CUpti_Activity **record)
 {
+    stand_in_is_first();
     uint8_t *next = *record ? (uint8_t *)*record + size_of(*record) : buffer;
     if (next >= buffer + size)
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
@@ -442,6 +481,8 @@ void stand_in_take_over(void)
 {
     pthread_mutex_lock(&stand_in.lock);
     is_taken_over = 1;
+    if (stand_in.is_second)
+        abort();
     stand_in.requested = others_requested;
     stand_in.completed = others_completed;
     pthread_mutex_unlock(&stand_in.lock);
@@ -451,6 +492,7 @@ void stand_in_take_over(void)
 void stand_in_put(const void *record, size_t size, int complete)
 {
     tell_of_context(record);
+    stand_in_give_others(record, size);
     pthread_mutex_lock(&stand_in.lock);
     if (stand_in.buffer && stand_in.used + size > stand_in.size)
         hand_back();
@@ -501,6 +543,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped)
 {
+    stand_in_is_first();
     (void)context;
     (void)stream;
     pthread_mutex_lock(&stand_in.lock);

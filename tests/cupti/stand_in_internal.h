@@ -16,6 +16,7 @@ struct stand_in_state {
     CUpti_TimestampCallbackFunc timestamp;
     CUpti_CallbackFunc callback;
     int has_other; /* subscriber: CUPTI is that one's */
+    int is_second; /* it was subscribed by the second interface (second.c): the first may not be used any more */
     int thread_ids;
     _Atomic int coming_up, is_down; /* the driver is */
     _Atomic int has_driver;  /* it is up, which has been told where somebody wanted to know */
@@ -36,6 +37,18 @@ struct stand_in_state {
     uint32_t correlation;
 };
 extern struct stand_in_state stand_in;
+
+/* $STAND_IN_REFUSES names it. */
+int stand_in_refuses(const char *what);
+
+/* To be called where a program calls the first interface: it aborts one that mixes both. The second one's functions are made of the
+ * first one's, between these two. */
+void stand_in_is_first(void);
+void stand_in_enter_second(void);
+void stand_in_leave_second(void);
+
+/* second.c: other subscribers get the record, too, if they want its kind. */
+void stand_in_give_others(const void *record, size_t size);
 
 /* The time as CUPTI has it. */
 uint64_t stand_in_now(void);

@@ -1,0 +1,61 @@
+/*
+ * CUPTI's second interface, of CUDA 13.5: each tool in a process is a subscriber, with kinds, buffers and a clock of its own,
+ * so that PyTorch's profiler and nvtally record side by side. The two interfaces may not be mixed in a process; NVIDIA announces
+ * that the first one will go (cupti_activity.h, "will be deprecated in a future release").
+ *
+ * The collector is written for the first one. Where the second one is there, the functions of struct nvt_cupti_api become
+ * those of the second, with our subscriber. The records are the same: user-defined ones are not asked for.
+ *
+ * Headers of before CUDA 13.5 have none of it, so it is declared here.
+ */
+#ifndef NVT_CUPTI_SECOND_H
+#define NVT_CUPTI_SECOND_H
+
+#ifdef HAVE_CUPTI
+
+#include "cupti_api.h"
+
+/* CUpti_SubscriberParams, and the room for the name of another subscriber (CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN). */
+#define NVT_CUPTI_NAME_ROOM 64
+struct nvt_cupti_subscriber {
+    size_t size;
+    const char *name;
+    char *other;
+    size_t other_size;
+    uint8_t allows_others;
+    uint8_t padding[7];
+};
+
+/* CUpti_ActivityAttribute: those that stand for functions of the first interface. */
+enum nvt_cupti_attribute {
+    NVT_CUPTI_HARDWARE_EVENTS = 13,  /* uint8_t; of all subscribers, before any kind is enabled */
+    NVT_CUPTI_ALL_SYNC_RECORDS = 16, /* uint8_t */
+    NVT_CUPTI_WHOLE_GRAPHS = 20,     /* uint8_t; of all subscribers, before any kind is enabled */
+    NVT_CUPTI_THREAD_ID_TYPE = 21,   /* CUpti_ActivityThreadIdType */
+    NVT_CUPTI_TIMESTAMP = 22,        /* CUpti_TimestampCallbackFunc */
+};
+
+/* The oldest CUPTI whose second interface serves several subscribers, by its release notes. */
+#define NVT_CUPTI_SECOND_OLDEST 130500u
+
+/*
+ * Subscribe by the second interface, and let `api` be it; `trace` are the levels. CUPTI_SUCCESS: *subscriber is ours. Else nothing has changed: this CUPTI has none, or does not want us; `other` is then the name of the tool
+ * that it serves, "" if it says none.
+ */
+CUptiResult nvt_cupti_subscribe_second(struct nvt_cupti_api *api, uint64_t trace,
+                                       CUpti_CallbackFunc callback,
+                                       CUpti_SubscriberHandle *subscriber,
+                                       char other[NVT_CUPTI_NAME_ROOM]);
+
+/* What to say of a tool of that name, "" unknown, that CUPTI serves alone; `text`. */
+const char *nvt_cupti_other_text(const char *other, char *text, size_t size);
+
+/* Whether we have subscribed by the second interface. */
+int nvt_cupti_is_second(void);
+
+/* Have kernels timed by hardware events, where $NVTALLY_HARDWARE_EVENTS asks for it. -1 with one line in `why`: it cannot be, and
+ * they are timed as ever. */
+int nvt_cupti_take_hardware_events(const struct nvt_cupti_api *api, char *why, size_t size);
+
+#endif
+#endif

@@ -1,0 +1,203 @@
+/*
+ * CUPTI's second interface (collectors/inject/cupti_second.h), end to end on a made-up device: the stand-in for it aborts a program
+ * that mixes both interfaces, so each of these shows that the collector keeps to one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "record_kit.h"
+
+/* What differs from the defaults; NULL: nothing. */
+struct run {
+    const char *how, *levels, *capture;
+    const char *refuses;  /* what the stand-in does not do */
+    const char *variable; /* one more, "NAME=value" */
+    int is_first;         /* a CUPTI that has only the first interface */
+};
+
+static struct nvt_trace *record(const struct run *run)
+{
+    char library[600], refuses[200];
+    const char *argv[12] = {"nvtally",       "record",  "-o",
+                            recorded_path(), "--trace", run->levels ? run->levels : "nvtx,kernel"};
+    size_t count = 6;
+    if (run->capture) {
+        argv[count++] = "--capture";
+        argv[count++] = run->capture;
+    }
+    argv[count++] = "--";
+    argv[count++] = cli_client("device");
+    argv[count++] = run->how;
+    snprintf(library, sizeof(library), "NVTALLY_CUPTI=%s",
+             cli_built(run->is_first ? "tests/libcupti-stand-in.so"
+                                     : "tests/libcupti-stand-in-second.so"));
+    snprintf(refuses, sizeof(refuses), "STAND_IN_REFUSES=%s", run->refuses ? run->refuses : "");
+    const char *environment[] = {
+        library, refuses, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", run->variable, NULL};
+    const struct cli_options options = {.environment = environment};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    return recorded_trace();
+}
+
+static int has_note(const struct nvt_trace *trace, const char *text)
+{
+    return trace->notes && strstr(trace->notes, text);
+}
+
+static uint32_t kernels(const struct nvt_trace *trace)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        count += trace->ops.kind[i] == NVT_OP_KERNEL;
+    return count;
+}
+
+/* Kernels whose launching call lies within the range, on its thread, and that ran while it or soon after it was open. */
+static uint32_t launched_in(const struct nvt_trace *trace, const char *name)
+{
+    const uint32_t range = recorded_range(trace, name);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        count += trace->ops.thread[i] == trace->ranges.thread[range] &&
+                 trace->ops.launch[i] >= trace->ranges.start[range] &&
+                 trace->ops.launch[i] <= trace->ranges.end[range] &&
+                 trace->ops.start[i] >= trace->ranges.start[range] - 1000000 &&
+                 trace->ops.start[i] <= trace->ranges.end[range] + 1000000000;
+    return count;
+}
+
+static void expect_plain(const struct nvt_trace *trace)
+{
+    assert_int_equal(kernels(trace), 6);
+    assert_int_equal(launched_in(trace, "forward"), 2);
+    assert_int_equal(launched_in(trace, "backward"), 1);
+    assert_int_equal(launched_in(trace, "in a thread"), 3);
+    assert_false(has_note(trace, "CUPTI"));
+}
+
+static void kernels_lie_in_their_ranges(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record(&(struct run){.how = "plain"});
+    expect_plain(trace);
+    nvt_trace_free(trace);
+}
+
+static void every_level_is_recorded(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record(&(struct run){.how = "plain", .levels = "full"});
+    assert_false(has_note(trace, "CUPTI refuses"));
+    assert_true(trace->memory.count > 0);
+    assert_true(trace->syncs.count > 0);
+    assert_true(trace->overheads.count > 0);
+    nvt_trace_free(trace);
+}
+
+/* It is off, on, off and on again, as is late. */
+static void captures_begin_and_end(void **state)
+{
+    (void)state;
+    struct nvt_trace *second = record(&(struct run){.how = "capture", .capture = "measure"});
+    const uint32_t count = kernels(second);
+    assert_int_equal(recorded_count(second, "inside"), 2);
+    assert_int_equal(recorded_count(second, "between"), 0);
+    nvt_trace_free(second);
+    struct nvt_trace *first =
+        record(&(struct run){.how = "capture", .capture = "measure", .is_first = 1});
+    assert_true(count > 0);
+    assert_int_equal(kernels(first), count);
+    nvt_trace_free(first);
+}
+
+/* Each gets its own records, as PyTorch's profiler and nvtally in a process. */
+static void another_tool_records_as_well(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record(&(struct run){.how = "beside"});
+    assert_int_equal(launched_in(trace, "before"), 2);
+    assert_int_equal(launched_in(trace, "beside"), 5);
+    assert_false(has_note(trace, "another tool"));
+    nvt_trace_free(trace);
+}
+
+/* A clock of ours that is refused, or taken without effect: then moments of both are recorded. */
+static void clocks_are_compared(void **state)
+{
+    (void)state;
+    static const char *const refusals[] = {"clock", "deaf"};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvt_trace *trace = record(&(struct run){.how = "plain", .refuses = refusals[i]});
+        const int64_t begin = trace->ranges.start[recorded_range(trace, "forward")];
+        assert_int_equal(kernels(trace), 6);
+        /* CUPTI's own clock is decades away; how well the two are compared depends on how busy the machine is. */
+        for (uint32_t k = 0; k < trace->ops.count; k++)
+            assert_in_range(trace->ops.start[k] - begin + 100000000, 0, 10000000000);
+        nvt_trace_free(trace);
+    }
+}
+
+static void the_first_interface_is_left(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record(&(struct run){.how = "plain", .refuses = "second"});
+    expect_plain(trace);
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .variable = "NVTALLY_CUPTI_V1=1"});
+    expect_plain(trace);
+    nvt_trace_free(trace);
+}
+
+static void a_tool_that_is_served_alone_is_named(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record(&(struct run){.how = "plain", .refuses = "subscriber"});
+    assert_int_equal(kernels(trace), 0);
+    assert_true(has_note(trace, "another tool (CUPTI for the test) has subscribed"));
+    nvt_trace_free(trace);
+}
+
+static void hardware_events_are_asked_for(void **state)
+{
+    (void)state;
+    static const char variable[] = "NVTALLY_HARDWARE_EVENTS=1",
+                      said[] = "not timed by hardware events";
+    struct nvt_trace *trace = record(&(struct run){.how = "plain", .variable = variable});
+    expect_plain(trace);
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .variable = variable, .refuses = "hardware"});
+    assert_true(has_note(trace, said));
+    assert_int_equal(kernels(trace), 6);
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .variable = variable, .is_first = 1});
+    assert_true(has_note(trace, said));
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+#ifndef HAVE_CUPTI
+    puts("built without CUPTI's headers: there is no collector of device records to be tested");
+    return 0;
+#endif
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_lie_in_their_ranges),
+        cmocka_unit_test(every_level_is_recorded),
+        cmocka_unit_test(captures_begin_and_end),
+        cmocka_unit_test(another_tool_records_as_well),
+        cmocka_unit_test(clocks_are_compared),
+        cmocka_unit_test(the_first_interface_is_left),
+        cmocka_unit_test(a_tool_that_is_served_alone_is_named),
+        cmocka_unit_test(hardware_events_are_asked_for),
+    };
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
+}
