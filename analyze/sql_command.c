@@ -1,9 +1,13 @@
 /*
  * The command `sql`.
  */
+#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/axis.h"
@@ -116,13 +120,89 @@ static int is_query(const char *text)
     return strpbrk(text, " \t\n") && access(text, F_OK);
 }
 
-/* Run statements and print what they give. 0, or -1 with err. */
+/* --- the end of a statement that does not look at the clock --- */
+
+/* SQLite looks at the clock between two of its steps, and a step may take as long as a statement likes. */
+#define GRACE_SECONDS 1
+
+struct guard {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    int has_ended;
+    double seconds;
+};
+
+static void *wait_for_end(void *context)
+{
+    struct guard *guard = context;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct timespec until;
+    double whole;
+    int status = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(modf(guard->seconds, &whole) * 1e9);
+    until.tv_sec += GRACE_SECONDS + (time_t)whole + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&guard->lock);
+    while (!guard->has_ended && !status)
+        status = pthread_cond_timedwait(&guard->ended, &guard->lock, &until);
+    if (!guard->has_ended) {
+        (void)nvt_fail(&err, "sql: stopped after %g s (--timeout), within one step of SQLite",
+                       guard->seconds);
+        _exit(nvt_command_fail(&err));
+    }
+    pthread_mutex_unlock(&guard->lock);
+    return NULL;
+}
+
+/* 0, or -1: there is no such guard. */
+static int begin_guard(struct guard *guard, double seconds)
+{
+    pthread_condattr_t attributes;
+    *guard = (struct guard){.seconds = seconds};
+    if (seconds <= 0 || pthread_condattr_init(&attributes))
+        return -1;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&guard->lock, NULL);
+    pthread_cond_init(&guard->ended, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return pthread_create(&guard->thread, NULL, wait_for_end, guard) ? -1 : 0;
+}
+
+static void end_guard(struct guard *guard)
+{
+    pthread_mutex_lock(&guard->lock);
+    guard->has_ended = 1;
+    pthread_cond_signal(&guard->ended);
+    pthread_mutex_unlock(&guard->lock);
+    pthread_join(guard->thread, NULL);
+    pthread_cond_destroy(&guard->ended);
+    pthread_mutex_destroy(&guard->lock);
+}
+
+/* nvt_sql_answer, which ends in any case. */
+static int answer_in_time(struct nvt_sql *sql, const char *text,
+                          const struct nvt_sql_limits *limits, struct nvt_tables *tables,
+                          struct nvt_error *err)
+{
+    struct guard guard;
+    const int is_guarded = !begin_guard(&guard, limits->seconds);
+    const int status = nvt_sql_answer(sql, text, limits, tables, err);
+    if (is_guarded)
+        end_guard(&guard);
+    return status;
+}
+
+/* --- statements --- */
+
+/* Run statements and print what they give. 0, NVT_SQL_NEEDS_ROWS, or -1 with err. */
 static int answer(struct nvt_sql *sql, const char *text, const struct request *request,
                   struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
     struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
-    int status = nvt_sql_answer(sql, text, &request->limits, &tables, err);
+    int status = answer_in_time(sql, text, &request->limits, &tables, err);
     if (!status)
         status = nvt_command_render(&tables, request->format, request->input, stdout, err);
     nvt_tables_free(&tables);
@@ -134,15 +214,34 @@ static int answer_all(struct nvt_sql *sql, const struct request *request, struct
 {
     struct nvt_buffer text = {0};
     char piece[4096];
-    size_t got;
+    size_t got, size = 0;
     int status = 0;
-    while (text.size <= NVT_SQL_TEXT_MOST && (got = fread(piece, 1, sizeof(piece), stdin)) > 0)
-        (void)nvt_buffer_append(&text, piece, got);
+    for (; (got = fread(piece, 1, sizeof(piece), stdin)) > 0; size += got)
+        if (size <= NVT_SQL_TEXT_MOST)
+            (void)nvt_buffer_append(&text, piece, got);
     (void)nvt_buffer_append(&text, "", 1);
-    status = text.failed ? nvt_fail(err, "out of memory")
-                         : answer(sql, (const char *)text.data, request, err);
+    if (size > NVT_SQL_TEXT_MOST)
+        status = nvt_sql_refuse_text(size, err);
+    else
+        status = text.failed ? nvt_fail(err, "out of memory")
+                             : answer(sql, (const char *)text.data, request, err);
     nvt_buffer_free(&text);
     return status;
+}
+
+/* Append a line to a statement; of one that is too long, only its length grows on. 1: the statement is whole, 0, or -1. */
+static int take_line(struct nvt_buffer *text, size_t *size, const char *line, size_t length)
+{
+    *size += length;
+    if (*size > NVT_SQL_TEXT_MOST) {
+        while (length && strchr(" \t\r\n", line[length - 1]))
+            length--;
+        return length && line[length - 1] == ';';
+    }
+    if (nvt_buffer_append(text, line, length) || nvt_buffer_reserve(text, 1))
+        return -1;
+    text->data[text->size] = 0;
+    return nvt_sql_is_complete((const char *)text->data);
 }
 
 /* On a terminal: a statement after the other, whatever becomes of each. */
@@ -150,22 +249,23 @@ static int prompt(struct nvt_sql *sql, const struct request *request, struct nvt
 {
     struct nvt_buffer text = {0};
     char *line = NULL;
-    size_t room = 0;
+    size_t room = 0, size = 0;
     ssize_t length;
     fputs("Statements end with \";\". SELECT * FROM nvtally_tables; lists tables. Ctrl-D ends.\n",
           stderr);
     for (fputs("nvtally> ", stderr); (length = getline(&line, &room, stdin)) > 0;
-         fputs(text.size ? "    ...> " : "nvtally> ", stderr)) {
-        if (nvt_buffer_append(&text, line, (size_t)length) || nvt_buffer_reserve(&text, 1))
+         fputs(size ? "    ...> " : "nvtally> ", stderr)) {
+        const int is_whole = take_line(&text, &size, line, (size_t)length);
+        if (is_whole < 0)
             break;
-        text.data[text.size] = 0;
-        if (!nvt_sql_is_complete((const char *)text.data))
+        if (!is_whole)
             continue;
-        if (answer(sql, (const char *)text.data, request, err))
+        if (size > NVT_SQL_TEXT_MOST ? nvt_sql_refuse_text(size, err)
+                                     : answer(sql, (const char *)text.data, request, err))
             (void)nvt_command_fail(err);
         *err = (struct nvt_error)NVT_ERROR_INIT;
         (void)fflush(stdout);
-        text.size = 0;
+        text.size = size = 0;
     }
     fputc('\n', stderr);
     free(line);
@@ -188,6 +288,41 @@ static int run(struct nvt_input *input, const char *query, const struct request 
     return status;
 }
 
+/* Read what was given and answer. 0, NVT_SQL_NEEDS_ROWS, or -1 with err. */
+static int read_and_run(struct request *request, char *const *files, const char *query,
+                        int only_launches, struct nvt_error *err)
+{
+    struct nvt_input input = {.plain_names = request->plain_names,
+                              .window = &request->window,
+                              .iteration = request->iteration,
+                              .only_launches = only_launches};
+    int status = 0;
+    request->input = &input;
+    for (; *files && *files != query && !status; files++)
+        status = nvt_input_add(&input, *files, err);
+    if (!status)
+        status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
+    if (!status)
+        status = run(&input, query, request, err);
+    if (!status)
+        nvt_command_notes(&input);
+    nvt_input_free(&input);
+    return status;
+}
+
+/* Whether launches are enough; then files may have to be read twice. */
+static int takes_launches(const struct request *request, char *const *files, const char *query)
+{
+    struct stat file;
+    if (!query || request->plain_names || request->iteration ||
+        nvt_window_is_set(&request->window) || !nvt_sql_takes_launches(query))
+        return 0;
+    for (; *files != query; files++)
+        if (stat(*files, &file) || !S_ISREG(file.st_mode))
+            return 0;
+    return 1;
+}
+
 int nvt_cmd_sql(int argc, char **argv)
 {
     struct request request = {.format = nvt_format_find("table"),
@@ -199,22 +334,15 @@ int nvt_cmd_sql(int argc, char **argv)
             fputs(usage_text, stdout);
         return status > 0 ? 0 : nvt_command_fail(&err);
     }
-    struct nvt_input input = {.plain_names = request.plain_names,
-                              .window = &request.window,
-                              .iteration = request.iteration};
-    request.input = &input;
     const char *query = optind < argc && is_query(argv[argc - 1]) ? argv[argc - 1] : NULL;
-    const int files = query ? argc - 1 : argc;
-    if (optind == files)
+    char *const *files = argv + optind;
+    if (optind == (query ? argc - 1 : argc))
         status = nvt_fail(&err, "sql: no trace or directory was given; see nvtally sql --help");
-    for (int i = optind; i < files && !status; i++)
-        status = nvt_input_add(&input, argv[i], &err);
-    if (!status)
-        status = nvt_input_rows(&input, &err) || nvt_input_traces(&input, &err) ? -1 : 0;
-    if (!status)
-        status = run(&input, query, &request, &err);
-    if (!status)
-        nvt_command_notes(&input);
-    nvt_input_free(&input);
+    if (!status && takes_launches(&request, files, query))
+        status = read_and_run(&request, files, query, 1, &err);
+    else if (!status)
+        status = NVT_SQL_NEEDS_ROWS;
+    if (status == NVT_SQL_NEEDS_ROWS)
+        status = read_and_run(&request, files, query, 0, &err);
     return status ? nvt_command_fail(&err) : 0;
 }

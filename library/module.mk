@@ -45,7 +45,7 @@ $(BUILD)/examples/google_benchmark: examples/google_benchmark.cpp include/nvtall
 $(BUILD)/tests/test_session_library: $(BUILD)/libnvtally.so | examples
 
 # It uses the library as others do, by its header.
-$(BUILD)/tests/test_trace_library: private LDLIBS := -L$(BUILD) -lnvtally-trace '-Wl,-rpath,$$ORIGIN/..' $(LDLIBS)
-$(BUILD)/tests/test_trace_library: | $(BUILD)/libnvtally-trace.so
+$(BUILD)/tests/test_trace_library $(BUILD)/tests/test_doors: private LDLIBS := -L$(BUILD) -lnvtally-trace '-Wl,-rpath,$$ORIGIN/..' $(LDLIBS)
+$(BUILD)/tests/test_trace_library $(BUILD)/tests/test_doors: | $(BUILD)/libnvtally-trace.so
 
 .PHONY: examples

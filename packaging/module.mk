@@ -90,6 +90,9 @@ check-release: ## ./setup check in a fresh Debian, RELEASE=trixie (root, network
 reproducible: ## build twice in different folders, times and environments: the same bits?
 	$(Q)packaging/reproducible
 
+reproducible-wheel: ## the same of the wheel and the tarball
+	$(Q)packaging/reproducible wheel
+
 # The network is not needed once ./setup has installed what it installs. OFFLINE_TESTS: some of them.
 check-offline: ## a fresh copy built and tested with no network
 	$(Q)packaging/check-offline $(OFFLINE_TESTS)
@@ -156,4 +159,4 @@ scriptcheck: ## the syntax of scripts in pages, by Node.js, and that the timelin
 
 lint: tidy cppcheck shellcheck scriptcheck format-check words ## clang-tidy, cppcheck, shellcheck, scripts, format, words
 
-.PHONY: man install uninstall deb wheel check-deb check-release reproducible check-offline tidy tidy-ci cppcheck format-check shellcheck scriptcheck lint
+.PHONY: man install uninstall deb wheel check-deb check-release reproducible reproducible-wheel check-offline tidy tidy-ci cppcheck format-check shellcheck scriptcheck lint

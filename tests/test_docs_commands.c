@@ -36,6 +36,7 @@ static const struct rule {
     {"git clone ", NULL, "", "the repository is here already"},
     {"pip install nvtally", NULL, "", "the wheel is not there: packaging/test-wheel installs it"},
     {"tar xzf nvtally", NULL, "", "nor is the tarball"},
+    {"apt install ./nvtally", NULL, "", "nor is the package: packaging/test-deb installs it"},
     {"tests/device/run", "tests/device/run --list", "",
      "takes minutes of a GPU; test_device_run runs it dry"},
     {"make ", "make -n -s $SUBMAKE ", "",

@@ -221,18 +221,25 @@ static void indices_find_what_a_scan_finds(void **state)
     assert_int_equal(number_of("SELECT count(*) FROM ops WHERE start < NULL"), 0);
 }
 
+/* Results as text, owned. */
+static char *rendered(const struct nvt_tables *tables)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(nvt_render_csv(tables, out), 0);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
 /* A statement's results as text. */
 static char *text_of(const char *statement)
 {
     struct nvt_tables tables = {0};
-    char *text = NULL;
-    size_t size = 0;
     if (nvt_sql_answer(sql, statement, &no_limits, &tables, &err))
         fail_msg("%s: %s", statement, err.message);
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    assert_int_equal(nvt_render_csv(&tables, out), 0);
-    assert_int_equal(fclose(out), 0);
+    char *text = rendered(&tables);
     nvt_tables_free(&tables);
     return text;
 }
@@ -536,6 +543,170 @@ static void what_is_refused(void **state)
     assert_int_equal(number_of("SELECT 41 + 1"), 42); /* and goes on */
 }
 
+/* Statements that ask for more than they get, each in a line and in a moment: lengths, depths, terms, and time within a single step. */
+static void what_is_too_much(void **state)
+{
+    (void)state;
+    static const char *const refused[][2] = {
+        {"SELECT printf('%1000000000d', 1)", "string or blob too big"},
+        {"SELECT printf('%.*c', 1000000000, 'x')", "string or blob too big"},
+        {"SELECT format('%*s', 1000000000, 'x')", "string or blob too big"},
+        {"SELECT zeroblob(8388609)", "string or blob too big"},
+        {"SELECT replace(hex(zeroblob(4000000)), '0', 'xxxxxxxx')", "string or blob too big"},
+        {"SELECT replace(hex(zeroblob(400)), '0', hex(zeroblob(40000)))", "too big"},
+        {"SELECT instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || '1')",
+         "instr(): both texts are too long"},
+        {"SELECT trim(hex(zeroblob(4000000)), hex(randomblob(2000000)))", "trim(): both texts"},
+        {"SELECT group_concat(a.name) FROM ops a, ops b, ops c", ""},
+        {"SELECT json_group_array(a.name) FROM ops a, ops b, ops c", ""},
+        {"WITH RECURSIVE c(j) AS (SELECT json_array(1) UNION ALL SELECT json_array(j, j) FROM c) "
+         "SELECT count(*) FROM c",
+         ""},
+        {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT "
+         "sum(length(randomblob(8000000))) FROM c",
+         "stopped after 0.3 s"},
+        {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT "
+         "sum(printf('%4000000d', x) LIKE '%1%2%3%4%5%6%7%8%9') FROM c",
+         "stopped after 0.3 s"},
+        {"SELECT * FROM json_tree(printf('%.*c', 60000, '['))", "malformed JSON"},
+        {"SELECT a.name FROM ops a, ops b, ops c, ops d ORDER BY random()", "stopped after 0.3 s"},
+        {"SELECT abs(-9223372036854775808)", "integer overflow"},
+    };
+    open_over(2);
+    for (size_t i = 0; i < NVT_COUNT_OF(refused); i++)
+        expect_refused(refused[i][0], refused[i][1]);
+    /* The same piece again and again, with something before and behind. */
+    static const struct {
+        const char *before, *piece, *behind, *why;
+        size_t times;
+    } repeated[] = {
+        {"SELECT ", "(", "1", "", 30000},
+        {"SELECT 1", "+1", "", "Expression tree is too large", 30000},
+        {"SELECT 1", " UNION ALL SELECT 1", "", "too many terms in compound SELECT", 3000},
+        {"SELECT 1", ",1", "", "too many columns", 20000},
+        {"SELECT 1 FROM ops", ",ops", "", "at most 64 tables in a join", 1000},
+        {"SELECT name FROM ops WHERE name LIKE '", "%a", "'", "LIKE or GLOB pattern too complex",
+         25000},
+        {"SELECT max(1", ",1", ")", "too many arguments on function max", 20000},
+        {"SELECT id FROM ops WHERE id IN (-1", ",-1", ")", NULL, 20000},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(repeated); i++) {
+        struct nvt_buffer text = {0};
+        (void)nvt_buffer_printf(&text, "%s", repeated[i].before);
+        for (size_t k = 0; k < repeated[i].times; k++)
+            (void)nvt_buffer_printf(&text, "%s", repeated[i].piece);
+        (void)nvt_buffer_printf(&text, "%s", repeated[i].behind);
+        assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+        if (repeated[i].why)
+            expect_refused((const char *)text.data, repeated[i].why);
+        else
+            free(text_of((const char *)text.data));
+        nvt_buffer_free(&text);
+    }
+}
+
+/* The functions that are replaced answer what SQLite's own do. */
+static void replaced_functions_answer_alike(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {
+        "printf('%d %s %5.2f|%-8s|%c', 7, 'x', 2.5, 'left', 'yes')",
+        "printf()",
+        "printf(NULL, 1)",
+        "printf('plain')",
+        "printf('%s', NULL)",
+        "instr('abcabc', 'ca')",
+        "instr('\xc3\xa4\xc3\xb6\xc3\xbc', '\xc3\xbc')",
+        "instr(x'00ff00', x'ff')",
+        "instr('abc', '')",
+        "instr(NULL, 'a')",
+        "instr(12345, 34)",
+        "replace('a-b-c', '-', '+')",
+        "replace('aaa', 'aa', 'b')",
+        "replace('abc', '', 'x')",
+        "replace('abc', NULL, 'x')",
+        "replace(121, 1, 'one')",
+        "trim('xxaxx', 'x')",
+        "ltrim('xyxa', 'xy')",
+        "rtrim('a\xc3\xa4', '\xc3\xa4')",
+        "trim('  a  ')",
+        "trim(x'0001', x'00')",
+    };
+    sqlite3 *plain;
+    open_over(1);
+    assert_int_equal(sqlite3_open(":memory:", &plain), SQLITE_OK);
+    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++) {
+        char query[200];
+        sqlite3_stmt *statement;
+        snprintf(query, sizeof(query), "SELECT quote(%s) AS q, typeof(%s) AS t", calls[i],
+                 calls[i]);
+        assert_int_equal(sqlite3_prepare_v2(plain, query, -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        struct nvt_tables tables = {0};
+        assert_int_equal(nvt_sql_answer(sql, query, &no_limits, &tables, &err), 0);
+        for (int c = 0; c < 2; c++)
+            assert_string_equal(nvt_table_text(tables.items[0], 0, (uint32_t)c),
+                                (const char *)sqlite3_column_text(statement, c));
+        nvt_tables_free(&tables);
+        sqlite3_finalize(statement);
+    }
+    sqlite3_close(plain);
+}
+
+/* Which statements need of a trace only what was launched: what they answer then is compared in test_lanes. */
+static void which_need_launches_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *statement;
+        int takes;
+    } cases[] = {
+        {"SELECT range_name, name, count(*), sum(duration) FROM kernels GROUP BY 1, 2", 1},
+        {"SELECT count(*) FROM kernels WHERE range_name IS NULL", 1},
+        {"SELECT file, max(duration) FROM kernels GROUP BY file;", 1},
+        {"SELECT stream, count(*) FROM kernels GROUP BY stream", 0},
+        {"SELECT short_name, count(*) FROM kernels GROUP BY 1", 0},
+        {"SELECT name, sum(start) FROM kernels GROUP BY name", 0},
+        {"SELECT name, count(*) FROM kernels WHERE start > 5 GROUP BY name", 0},
+        {"SELECT name, count(*) FROM ranges GROUP BY name", 0},
+        {"SELECT name, count(*) FROM ops GROUP BY name", 0},
+        {"SELECT count(*) FROM kernels; SELECT count(*) FROM ops", 0},
+        {"SELECT count(*) FROM kernels k", 0},
+        {"SELECT count(*) FROM kernels, ops", 0},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
+        if (nvt_sql_takes_launches(cases[i].statement) != cases[i].takes)
+            fail_msg("%s: %d", cases[i].statement, !cases[i].takes);
+}
+
+/* Queries of a page, each in a fence of its own, have rows. Returns how many there are. */
+static size_t run_queries_of(const char *page, const char *trace)
+{
+    static const char fence[] = "```sql\n";
+    char *text = cli_read_file(page, NULL);
+    size_t count = 0;
+    assert_non_null(text);
+    for (char *at = text; (at = strstr(at, fence)); count++) {
+        char *end = strstr(at += sizeof(fence) - 1, "\n```");
+        assert_non_null(end);
+        *end = 0;
+        const char *const argv[] = {"nvtally", "sql", "-f", "csv", trace, at, NULL};
+        struct cli_result result = cli_run(argv);
+        if (result.status || !strchr(result.out, '\n') || !strchr(result.out, '\n')[1])
+            fail_msg("%s: %s: %s%s", page, at, result.out, result.err);
+        cli_result_free(&result);
+        at = end + 1;
+    }
+    free(text);
+    return count;
+}
+
+static void queries_of_pages(void **state)
+{
+    (void)state;
+    assert_int_equal(run_queries_of("docs/agents.md", "docs/results/h100/traces/train.nvt"), 4);
+}
+
 static void results(void **state)
 {
     (void)state;
@@ -595,6 +766,10 @@ static void the_command(void **state)
         {"--timeout=100ms", trace,
          "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT sum(x) FROM c",
          "stopped after 0.1 s"},
+        /* Within a single step. */
+        {"--timeout=100ms", trace,
+         "SELECT printf('%.*c', 8000000, 'a') LIKE '%' || printf('%.*c', 400, 'a') || 'b'",
+         "stopped after 0.1 s"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         const char *const argv[] = {"nvtally", "sql", wrong[i][0], wrong[i][1], wrong[i][2], NULL};
@@ -616,6 +791,10 @@ int main(void)
         cmocka_unit_test(statements_that_need_no_rows),
         cmocka_unit_test(several_files),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(what_is_too_much),
+        cmocka_unit_test(replaced_functions_answer_alike),
+        cmocka_unit_test(which_need_launches_alone),
+        cmocka_unit_test(queries_of_pages),
         cmocka_unit_test(results),
         cmocka_unit_test(the_command),
     };

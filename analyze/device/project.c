@@ -56,6 +56,13 @@ int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uin
            is_operator_name(nvt_name(trace, trace->ranges.name[range]));
 }
 
+int nvt_is_operator_of(const struct nvt_trace *trace, uint32_t domain, uint32_t name)
+{
+    return (domain < trace->domains.count &&
+            nvt_is_library_domain(nvt_domain_name(trace, domain))) ||
+           is_operator_name(nvt_name(trace, name));
+}
+
 /* nvt_is_operator of all ranges, of which many have one name. 0, or -1 when out of memory. */
 static int find_operators(const struct nvt_trace *trace, const uint8_t *libraries, uint8_t *out)
 {

@@ -7,8 +7,11 @@
 #include "model.h"
 #include "sql.h"
 
+struct nvt_sql_guarded; /* guarded.h */
+
 struct nvt_sql {
     sqlite3 *db;
+    struct nvt_sql_guarded *guarded;
     struct nvt_input *input;
     struct nvt_model model;
     struct nvt_strings *names; /* of columns that are worked out */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launched.h"
 #include "sorted.h"
 
 #define BLOCK     1024
@@ -173,6 +174,8 @@ static int make_part(struct making *making, size_t part)
 int nvt_partial_make(struct nvt_model *model, const struct nvt_partial *what,
                      struct nvt_partial_groups *groups, struct nvt_error *err)
 {
+    if (model->input->only_launches && !nvt_launched_can(what))
+        return 1;
     for (uint32_t i = 0; i < what->key_count; i++)
         if (nvt_model_prepare(model, &what->table->columns[what->keys[i]], err))
             return -1;
@@ -192,7 +195,9 @@ int nvt_partial_make(struct nvt_model *model, const struct nvt_partial *what,
     if (!making->slots || !making->keys || !making->groups.items)
         status = nvt_fail(err, "out of memory");
     for (size_t part = 0; part < model->count && !status; part++)
-        status = make_part(making, part);
+        status = model->input->traces[part].launches
+                     ? nvt_launched_add(model, what, part, &making->groups)
+                     : make_part(making, part);
     free(making->keys);
     free(making->slots);
     if (status)
@@ -201,4 +206,20 @@ int nvt_partial_make(struct nvt_model *model, const struct nvt_partial *what,
         *groups = making->groups;
     free(making);
     return status;
+}
+
+struct nvt_value nvt_partial_key(const struct nvt_model *model, const struct nvt_partial *what,
+                                 uint32_t key, const struct nvt_partial_group *group)
+{
+    const struct nvt_shown_column *column = &what->table->columns[what->keys[key]];
+    const int is_range = column->kind == NVT_SHOWN_RANGE_NAME;
+    struct nvt_value value = {.type = NVT_VALUE_IS_NULL};
+    if (!model->input->traces[group->part].launches || column->kind == NVT_SHOWN_FILE)
+        return nvt_model_value(model, what->table, what->keys[key], group->part, group->row);
+    if (is_range && group->in_range == NVT_NONE)
+        return value;
+    value.type = NVT_VALUE_IS_TEXT;
+    value.text = nvt_strings_get(model->parts[group->part].trace->strings,
+                                 is_range ? group->in_range : group->name, &value.length);
+    return value;
 }

@@ -25,6 +25,8 @@ struct nvt_partial_sum {
 struct nvt_partial_group {
     size_t part;
     uint32_t row; /* the first one */
+    uint32_t name,
+        in_range; /* where the part has no rows (launched.h): strings, in_range NVT_NONE: of no range */
     int64_t rows;
     struct nvt_partial_sum sums[NVT_PARTIAL_COLUMNS_MOST];
 };
@@ -40,10 +42,14 @@ int nvt_partial_has_key(const struct nvt_shown_table *table, uint32_t column);
 int nvt_partial_has_sum(const struct nvt_shown_table *table, uint32_t column);
 
 /*
- * The groups of all parts. 1: there are too many, or a sum has 2^53 and more, from where on doubles are no longer exact, so
+ * The groups of all parts, of those without rows by launched.h. 1: it cannot do it, there are too many, or a sum has 2^53 and more, from where on doubles are no longer exact, so
  * that SQLite is to go through the rows; 0; -1 with err filled. Nothing is left to be released then.
  */
 int nvt_partial_make(struct nvt_model *model, const struct nvt_partial *what,
                      struct nvt_partial_groups *groups, struct nvt_error *err);
+
+/* The value that a key has in a group. */
+struct nvt_value nvt_partial_key(const struct nvt_model *model, const struct nvt_partial *what,
+                                 uint32_t key, const struct nvt_partial_group *group);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/count_of.h"
-#include "partial.h"
+#include "launched.h"
 
 #define TOKENS_MOST 400
 #define SUMS        "temp.nvtally_sums"
@@ -309,8 +309,7 @@ static int insert_group(struct nvt_sql *sql, sqlite3_stmt *insert, const struct 
     int place = 1;
     sqlite3_bind_int64(insert, place++, group->rows);
     for (uint32_t i = 0; i < what->key_count; i++) {
-        const struct nvt_value value =
-            nvt_model_value(&sql->model, what->table, what->keys[i], group->part, group->row);
+        const struct nvt_value value = nvt_partial_key(&sql->model, what, i, group);
         bind(insert, place++, &value);
     }
     for (uint32_t i = 0; i < what->sum_count; i++) {
@@ -352,6 +351,15 @@ void nvt_sql_ungroup(struct nvt_sql *sql)
     (void)sqlite3_exec(sql->db, "DROP TABLE IF EXISTS " SUMS, NULL, NULL, NULL);
     sql->is_declaring = 0;
     sql->is_grouped = 0;
+}
+
+int nvt_sql_takes_launches(const char *text)
+{
+    struct statement statement = {0};
+    const int takes = !take_tokens(&statement, text) && !find_table(&statement) &&
+                      !rewrite(&statement) && nvt_launched_can(&statement.what);
+    nvt_buffer_free(&statement.text);
+    return takes;
 }
 
 int nvt_sql_regroup(struct nvt_sql *sql, const char *text, sqlite3_stmt **out,

@@ -5,13 +5,21 @@
 
 #include "../../lib/clock.h"
 
+int nvt_sql_refuse_text(size_t size, struct nvt_error *err)
+{
+    return nvt_fail(err, "sql: a query of %zu bytes; at most %d are allowed", size,
+                    NVT_SQL_TEXT_MOST);
+}
+
 #ifdef HAVE_SQLITE
 #include "../../lib/suggest.h"
+#include "guarded.h"
 #include "regroup.h"
 #include "result.h"
 
-/* Instructions of SQLite's machine between two looks at the clock. */
-#define STEPS_BETWEEN_LOOKS 10000
+/* Instructions of SQLite's machine between two looks at the clock: one may make a value of VALUE_MOST bytes. */
+#define STEPS_BETWEEN_LOOKS 500
+#define VALUE_MOST          (8 << 20)
 
 int nvt_sql_vtab_fail(sqlite3_vtab *table, const struct nvt_error *err)
 {
@@ -60,10 +68,10 @@ static int look_at_clock(void *context)
 
 static void set_limits(sqlite3 *db)
 {
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 64 << 20);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_MOST);
     sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, NVT_SQL_TEXT_MOST);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
+    sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 500);
     sqlite3_limit(db, SQLITE_LIMIT_VDBE_OP, 1000000);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
@@ -101,6 +109,9 @@ static int prepare(struct nvt_sql *sql, struct nvt_error *err)
     if (status != SQLITE_OK)
         return nvt_fail(err, "sql: %s", sql->db ? sqlite3_errmsg(sql->db) : sqlite3_errstr(status));
     set_limits(sql->db);
+    sql->guarded = nvt_sql_guard(sql->db);
+    if (!sql->guarded)
+        return nvt_fail(err, "out of memory");
     sqlite3_set_authorizer(sql->db, authorize, sql);
     sqlite3_progress_handler(sql->db, STEPS_BETWEEN_LOOKS, look_at_clock, sql);
     return 0;
@@ -130,6 +141,7 @@ void nvt_sql_free(struct nvt_sql *sql)
     if (!sql)
         return;
     sqlite3_close(sql->db);
+    nvt_sql_unguard(sql->guarded);
     for (size_t i = 0; i < sql->made_count; i++) {
         nvt_table_free(sql->made[i].table);
         free((void *)(uintptr_t)sql->made[i].columns);
@@ -183,6 +195,8 @@ static int run_one(struct nvt_sql *sql, sqlite3_stmt *statement,
     sqlite3_stmt *grouped;
     int is_cut = 0;
     int status = nvt_sql_regroup(sql, sqlite3_sql(statement), &grouped, err);
+    if (!status && !grouped && sql->input->only_launches)
+        return NVT_SQL_NEEDS_ROWS;
     if (!status)
         status = nvt_sql_collect(sql, grouped ? grouped : statement, statement, limits, tables,
                                  &is_cut, err);
@@ -202,8 +216,7 @@ int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_l
     int status = 0, count = 0;
     const size_t size = strlen(text);
     if (size > NVT_SQL_TEXT_MOST)
-        return nvt_fail(err, "sql: a query of %zu bytes; at most %d are allowed", size,
-                        NVT_SQL_TEXT_MOST);
+        return nvt_sql_refuse_text(size, err);
     sql->is_late = 0;
     sql->until_ns = limits->seconds > 0 ? nvt_monotonic_ns() + (int64_t)(limits->seconds * 1e9) : 0;
     while (*text && !status) {
@@ -251,6 +264,12 @@ int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_l
     (void)limits;
     (void)tables;
     return nvt_fail(err, "sql: this build has no SQLite");
+}
+
+int nvt_sql_takes_launches(const char *text)
+{
+    (void)text;
+    return 0;
 }
 
 int nvt_sql_is_complete(const char *text)

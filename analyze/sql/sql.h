@@ -25,9 +25,20 @@ struct nvt_sql_limits {
     size_t rows;    /* of each result; 0: all that fit into NVT_SQL_RESULT_MOST */
 };
 
+/*
+ * Whether a text is one statement that needs of traces only what was launched, so that an input may be read that way
+ * (input->only_launches). nvt_sql_answer says NVT_SQL_NEEDS_ROWS, and nothing else, where a trace turns out to need more: then all is to
+ * be read again, as a whole.
+ */
+int nvt_sql_takes_launches(const char *text);
+#define NVT_SQL_NEEDS_ROWS 1
+
 /* Bytes of a text of statements; of a result, as it is kept. */
 #define NVT_SQL_TEXT_MOST   65536
 #define NVT_SQL_RESULT_MOST ((size_t)1 << 30)
+
+/* Say that a text of so many bytes is too long. -1. */
+int nvt_sql_refuse_text(size_t size, struct nvt_error *err);
 
 /* Over an input with its traces read, which has to last longer and gets the notes. NULL with err filled. */
 struct nvt_sql *nvt_sql_open(struct nvt_input *input, struct nvt_error *err);
@@ -37,7 +48,7 @@ void nvt_sql_free(struct nvt_sql *sql);
  * Run statements, separated by ";", and append the result of each as a table, whose columns are named as SQL names them; a
  * column of which the name ends in _ns has that unit. Cells are integers, numbers or texts by what there is in the column; a
  * blob is its bytes in hexadecimal. Texts of the tables' columns are the sql's: it has to last longer. A result that was cut
- * at limits->rows is noted. 0, or -1 with err filled.
+ * at limits->rows is noted. 0, NVT_SQL_NEEDS_ROWS, or -1 with err filled.
  */
 int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_limits *limits,
                    struct nvt_tables *tables, struct nvt_error *err);
