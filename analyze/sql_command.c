@@ -289,24 +289,23 @@ static int run(struct nvt_input *input, const char *query, const struct request 
 }
 
 /* Read what was given and answer. 0, NVT_SQL_NEEDS_ROWS, or -1 with err. */
-static int read_and_run(struct request *request, char *const *files, const char *query,
-                        int only_launches, struct nvt_error *err)
+static int read_and_run(const struct request *request, struct nvt_input *input, char *const *files,
+                        const char *query, int only_launches, struct nvt_error *err)
 {
-    struct nvt_input input = {.plain_names = request->plain_names,
-                              .window = &request->window,
-                              .iteration = request->iteration,
-                              .only_launches = only_launches};
     int status = 0;
-    request->input = &input;
+    *input = (struct nvt_input){.plain_names = request->plain_names,
+                                .window = &request->window,
+                                .iteration = request->iteration,
+                                .only_launches = only_launches};
     for (; *files && *files != query && !status; files++)
-        status = nvt_input_add(&input, *files, err);
+        status = nvt_input_add(input, *files, err);
     if (!status)
-        status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
+        status = nvt_input_rows(input, err) || nvt_input_traces(input, err) ? -1 : 0;
     if (!status)
-        status = run(&input, query, request, err);
+        status = run(input, query, request, err);
     if (!status)
-        nvt_command_notes(&input);
-    nvt_input_free(&input);
+        nvt_command_notes(input);
+    nvt_input_free(input);
     return status;
 }
 
@@ -328,6 +327,7 @@ int nvt_cmd_sql(int argc, char **argv)
     struct request request = {.format = nvt_format_find("table"),
                               .limits = {SECONDS_DEFAULT, ROWS_DEFAULT}};
     struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input input;
     int status = parse(argc, argv, &request, &err);
     if (status) {
         if (status > 0)
@@ -336,13 +336,14 @@ int nvt_cmd_sql(int argc, char **argv)
     }
     const char *query = optind < argc && is_query(argv[argc - 1]) ? argv[argc - 1] : NULL;
     char *const *files = argv + optind;
+    request.input = &input;
     if (optind == (query ? argc - 1 : argc))
         status = nvt_fail(&err, "sql: no trace or directory was given; see nvtally sql --help");
     if (!status && takes_launches(&request, files, query))
-        status = read_and_run(&request, files, query, 1, &err);
+        status = read_and_run(&request, &input, files, query, 1, &err);
     else if (!status)
         status = NVT_SQL_NEEDS_ROWS;
     if (status == NVT_SQL_NEEDS_ROWS)
-        status = read_and_run(&request, files, query, 0, &err);
+        status = read_and_run(&request, &input, files, query, 0, &err);
     return status ? nvt_command_fail(&err) : 0;
 }
