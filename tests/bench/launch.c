@@ -15,7 +15,8 @@
 #include "lib/clock.h"
 #include "tests/cupti/stand_in.h"
 
-#define BURST 1000
+#define BURST  1000
+#define ROUNDS 10000
 
 static stand_in_launch_function launch;
 
@@ -69,11 +70,10 @@ static int ascending(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    const int rounds = argc > 1 ? atoi(argv[1]) : 300;
-    const size_t count = rounds > 0 ? (size_t)rounds : 1;
-    double *floors = calloc(count, sizeof(double)), *costs = calloc(count, sizeof(double)),
-           *ratios = calloc(count, sizeof(double));
-    if (come_up() || !floors || !costs || !ratios) {
+    static double floors[ROUNDS], costs[ROUNDS], ratios[ROUNDS];
+    const int asked = argc > 1 ? atoi(argv[1]) : 300;
+    const size_t count = asked < 1 ? 1 : asked > ROUNDS ? ROUNDS : (size_t)asked;
+    if (come_up()) {
         fprintf(stderr, "launch: no emulated device (NVTALLY_CUPTI)\n");
         return 2;
     }
