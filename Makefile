@@ -286,6 +286,9 @@ TESTS_LONG := $(call tests_named,device_run docs_commands emulated emulated_devi
 check-long: all $(TESTS_LONG) ## the tests that have a long form, in that form
 	$(Q)NVTALLY_LONG=1 $(call run_tests,$(TESTS_LONG))
 
+check-longest: all $(BUILD)/tests/test_longest $(BUILD)/tests/clients/longest ## a recording of a billion events, started and stopped all the time (EVENTS=; root, 4 GiB of memory for a disk)
+	$(Q)NVTALLY_BUILD=$(abspath $(BUILD)) NVTALLY_LONGEST=$(or $(EVENTS),1000000000) $(BUILD)/tests/test_longest
+
 ASAN := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 TSAN := -fsanitize=thread
 
@@ -341,5 +344,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: force all objects clients tests check check-long check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words first-screen view-picture demo clean help
+.PHONY: force all objects clients tests check check-long check-longest check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words first-screen view-picture demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
