@@ -16,6 +16,7 @@
 #include "../lib/text.h"
 #include "../lib/wrap.h"
 #include "command.h"
+#include "input/ranks.h"
 #include "input/rows.h"
 #include "overview/top.h"
 
@@ -29,6 +30,7 @@ static const char usage_text[] =
     "  + -                          open and close all\n"
     "  s                            sort by the next column\n"
     "  f                            findings, with evidence and remedies\n"
+    "  n                            the next recording, where several were given\n"
     "  ?                            what keys do\n"
     "  q, Ctrl-C                    end\n\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
     "      --help           this text\n\n"
@@ -45,10 +47,14 @@ struct request {
     const char *iteration;
 };
 
-/* What is shown, and of which state of the files. */
+/* What is shown, and of which state of the files. Traces of one job are shown together, other recordings one at a time. */
 struct edition {
     struct nvt_input input;
-    struct nvt_top top;
+    struct nvt_input_trace *traces; /* recording by recording: those of the input, which it keeps */
+    size_t *first;                  /* of each recording, and behind the last */
+    size_t count, at;               /* recordings; the one that is shown, */
+    struct nvt_input part;          /* its traces, */
+    struct nvt_top top;             /* and what is shown of it */
 };
 
 /* 0 to go on, 1 for --help, -1 with err. */
@@ -80,20 +86,88 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static void drop(struct edition *edition)
 {
     nvt_top_free(&edition->top);
+    nvt_buffer_free(&edition->part.notes);
+    free(edition->traces);
+    free(edition->first);
     nvt_input_free(&edition->input);
 }
 
-static int read_edition(const struct request *request, struct edition *edition,
+static struct nvt_input part_of(const struct nvt_input *input, struct nvt_input_trace *traces,
+                                size_t count)
+{
+    return (struct nvt_input){.traces = traces,
+                              .trace_count = count,
+                              .plain_names = 1,
+                              .window = input->window,
+                              .iteration = input->iteration};
+}
+
+/* Put the traces of each recording that has something to show next to each other. 0, or -1 with err. */
+static int divide(struct edition *edition, struct nvt_error *err)
+{
+    const struct nvt_input *input = &edition->input;
+    size_t runs, taken = 0, *run = nvt_input_run_numbers(input, &runs);
+    edition->traces = calloc(input->trace_count + 1, sizeof(*edition->traces));
+    edition->first = calloc(input->trace_count + 2, sizeof(*edition->first));
+    const int failed = !run || !edition->traces || !edition->first;
+    for (size_t r = 0; !failed && r < runs; r++) {
+        const size_t begin = taken;
+        for (size_t i = 0; i < input->trace_count; i++)
+            if (run[i] == r)
+                edition->traces[taken++] = input->traces[i];
+        const struct nvt_input part = part_of(input, edition->traces + begin, taken - begin);
+        if (nvt_overview_fits(&part))
+            edition->first[++edition->count] = taken;
+        else
+            taken = begin;
+    }
+    free(run);
+    return failed ? nvt_fail(err, "out of memory") : 0;
+}
+
+/* Show a recording. 0, or -1 with err. */
+static int show(struct edition *edition, size_t at, struct nvt_error *err)
+{
+    const size_t first = edition->first[at];
+    nvt_top_free(&edition->top);
+    nvt_buffer_free(&edition->part.notes);
+    edition->at = at;
+    edition->part =
+        part_of(&edition->input, edition->traces + first, edition->first[at + 1] - first);
+    if (nvt_top_make(&edition->top, &edition->part, err))
+        return -1;
+    edition->top.has_others = edition->count > 1;
+    return 0;
+}
+
+/* The file of what is shown, and which recording it is. */
+static void name_shown(const struct edition *edition, char *out, size_t size)
+{
+    char which[64] = "", more[32] = "";
+    if (edition->part.trace_count > 1)
+        snprintf(more, sizeof(more), " and %zu more", edition->part.trace_count - 1);
+    if (edition->count > 1)
+        snprintf(which, sizeof(which), " · %zu of %zu", edition->at + 1, edition->count);
+    snprintf(out, size, "%.200s%s%s", nvt_file_name(edition->part.traces[0].trace->path), more,
+             which);
+}
+
+/* `at`: the recording to show, if there are as many. */
+static int read_edition(const struct request *request, struct edition *edition, size_t at,
                         struct nvt_error *err)
 {
-    edition->input = (struct nvt_input){
-        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
+    edition->input = (struct nvt_input){.plain_names = 1,
+                                        .leaves_out = 1,
+                                        .window = &request->window,
+                                        .iteration = request->iteration};
     if (nvt_input_add_all(&edition->input, request->given, request->count, err) ||
         nvt_input_rows(&edition->input, err) || nvt_input_traces(&edition->input, err))
         return -1;
-    if (!nvt_overview_fits(&edition->input))
+    if (divide(edition, err))
+        return -1;
+    if (!edition->count)
         return nvt_fail(err, "top: there are no ranges and no kernels in what was given");
-    return nvt_top_make(&edition->top, &edition->input, err);
+    return show(edition, at < edition->count ? at : 0, err);
 }
 
 /* Read again what has changed; what cannot be read now, such as a file that is just being replaced, stays as it was. */
@@ -101,7 +175,7 @@ static void renew(const struct request *request, struct edition *edition)
 {
     struct edition next = {0};
     struct nvt_error err = NVT_ERROR_INIT;
-    if (read_edition(request, &next, &err) || nvt_top_keep(&next.top, &edition->top)) {
+    if (read_edition(request, &next, edition->at, &err) || nvt_top_keep(&next.top, &edition->top)) {
         drop(&next);
         return;
     }
@@ -158,14 +232,15 @@ static void leave(const struct termios *before)
     tcsetattr(STDIN_FILENO, TCSAFLUSH, before);
 }
 
-static void draw_edition(struct edition *edition, const char *what)
+static void draw_edition(struct edition *edition)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, NVT_COLOR_AUTO);
-    char *text = NULL, *rest;
+    char what[300], *text = NULL, *rest;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return;
+    name_shown(edition, what, sizeof(what));
     nvt_top_draw(&edition->top, &screen, what, out);
     if (!fclose(out)) {
         fputs("\033[H", stdout);
@@ -211,33 +286,63 @@ static const struct {
     {"?", NVT_TOP_KEYS},
 };
 
-/* Press the keys of a text. 1: one of them ends it. */
-static int press(struct edition *edition, const char *text)
+/* Bytes that a key has sent which is none of `keys`: Esc alone, a sequence that begins with it up to its last byte, or a byte. */
+static size_t length_of_other(const char *text)
+{
+    if (text[0] != '\033' || (text[1] != '[' && text[1] != 'O'))
+        return 1;
+    size_t length = 2;
+    while (text[length] && (text[length] < '@' || text[length] > '~'))
+        length++;
+    return text[length] ? length + 1 : length;
+}
+
+static enum nvt_top_key key_of(const char *text, size_t *length)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
+        if (!strncmp(text, keys[i].sends, strlen(keys[i].sends))) {
+            *length = strlen(keys[i].sends);
+            return keys[i].key;
+        }
+    *length = length_of_other(text);
+    return *text == '\033' && *length == 1 ? NVT_TOP_BACK : NVT_TOP_OTHER;
+}
+
+/* Press the keys of a text. 0; 1: one of them ends it, or -1 with err: the next recording cannot be shown. */
+static int press(struct edition *edition, const char *text, struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, NVT_COLOR_AUTO);
-    while (*text) {
-        size_t length = 1;
+    for (size_t length; *text; text += length) {
+        const enum nvt_top_key key = key_of(text, &length);
+        const int shows_keys = edition->top.shows_keys;
         if (*text == 'q')
             return 1;
-        for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
-            if (!strncmp(text, keys[i].sends, strlen(keys[i].sends))) {
-                length = strlen(keys[i].sends);
-                nvt_top_press(&edition->top, keys[i].key, nvt_top_lines(&edition->top, &screen));
-                break;
-            }
-        text += length;
+        if (*text == 'n' && !shows_keys && edition->count > 1) {
+            if (show(edition, (edition->at + 1) % edition->count, err))
+                return -1;
+        } else
+            nvt_top_press(&edition->top, key, nvt_top_lines(&edition->top, &screen));
     }
     return 0;
 }
 
-/* Until a key or a signal ends it. */
-static void run(const struct request *request, struct edition *edition, const char *what,
-                const sigset_t *while_waiting)
+/* Whether any of what was given is being recorded. */
+static int goes_on(const struct edition *edition)
 {
-    uint64_t signature = edition->top.goes_on ? 0 : nvt_input_signature(&edition->input);
+    for (size_t i = 0; i < edition->input.trace_count; i++)
+        if (edition->input.traces[i].trace->goes_on)
+            return 1;
+    return 0;
+}
+
+/* Until a key or a signal ends it. 0, or -1 with err. */
+static int run(const struct request *request, struct edition *edition,
+               const sigset_t *while_waiting, struct nvt_error *err)
+{
+    uint64_t signature = goes_on(edition) ? 0 : nvt_input_signature(&edition->input);
     const int64_t looks = LOOKS_MS * INT64_C(1000000);
     int64_t next = nvt_monotonic_ns() + looks;
-    draw_edition(edition, what);
+    draw_edition(edition);
     while (!ends) {
         char text[64];
         struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -246,8 +351,10 @@ static void run(const struct request *request, struct edition *edition, const ch
         if (ready > 0) {
             const ssize_t got = read(STDIN_FILENO, text, sizeof(text) - 1);
             text[got > 0 ? got : 0] = 0;
-            if (got <= 0 || press(edition, text)) /* or the terminal is gone */
-                return;
+            const int status =
+                got <= 0 ? 1 : press(edition, text, err); /* 1: the terminal is gone */
+            if (status)
+                return status < 0 ? -1 : 0;
         }
         const int64_t begin = nvt_monotonic_ns();
         const uint64_t now = begin < next ? signature : nvt_input_signature(&edition->input);
@@ -258,9 +365,10 @@ static void run(const struct request *request, struct edition *edition, const ch
             next = nvt_monotonic_ns() + looks + PAUSE * (nvt_monotonic_ns() - begin);
         signature = now;
         if (ready > 0 || resized || has_changed)
-            draw_edition(edition, what);
+            draw_edition(edition);
         resized = 0;
     }
+    return 0;
 }
 
 int nvt_cmd_top(int argc, char **argv)
@@ -270,24 +378,21 @@ int nvt_cmd_top(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     struct termios before;
     sigset_t while_waiting;
-    char what[256];
     int status = parse(argc, argv, &request, &err);
     if (status == 1) {
         fputs(usage_text, stdout);
         return 0;
     }
     if (!status)
-        status = read_edition(&request, &edition, &err);
+        status = read_edition(&request, &edition, 0, &err);
     if (!status && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         status = nvt_fail(&err, "top needs a terminal; nvtally stats prints the same once");
     if (!status) {
-        snprintf(what, sizeof(what), "%.200s%s", nvt_file_name(request.given[0]),
-                 request.count > 1 ? " …" : "");
         catch_signals(&while_waiting);
         status = enter(&before, &err);
     }
     if (!status) {
-        run(&request, &edition, what, &while_waiting);
+        status = run(&request, &edition, &while_waiting, &err);
         leave(&before);
         nvt_command_notes(&edition.input);
     }

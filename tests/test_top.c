@@ -99,6 +99,8 @@ static void test_screens(void **state)
             assert_non_null(strstr(text, "q end"));
         if (size[0] >= 60 && size[1] >= 12 && i % 3 == 2)
             assert_non_null(strstr(text, "sort by the next column"));
+        if (size[0] >= 80 && i % 3 != 0) /* findings may be longer, and are wrapped */
+            assert_null(strstr(text, "…\n"));
         for (const char *line; (line = strsep(&rest, "\n")); lines++)
             if (nvt_text_width(line) > size[0])
                 fail_msg("%zu columns: %s", size[0], line);
@@ -152,6 +154,74 @@ static void test_keys(void **state)
     hide(&shown);
 }
 
+/* Every key leads back from the keys, those that mean nothing too; Esc from findings; nothing else changes. */
+static void test_back(void **state)
+{
+    (void)state;
+    struct shown shown;
+    struct nvt_top *top = &shown.top;
+    show(&shown, 8);
+    static const enum nvt_top_key all[] = {NVT_TOP_OTHER, NVT_TOP_BACK, NVT_TOP_SORT, NVT_TOP_LAST};
+    for (size_t i = 0; i < NVT_COUNT_OF(all); i++) {
+        nvt_top_press(top, NVT_TOP_KEYS, 5);
+        assert_true(top->shows_keys);
+        nvt_top_press(top, all[i], 5);
+        assert_false(top->shows_keys);
+    }
+    assert_int_equal(top->sort, NVT_TOP_RUN);
+    nvt_top_press(top, NVT_TOP_FINDINGS, 5);
+    nvt_top_press(top, NVT_TOP_OTHER, 5);
+    assert_true(top->shows_findings);
+    nvt_top_press(top, NVT_TOP_BACK, 5);
+    assert_false(top->shows_findings);
+    nvt_top_press(top, NVT_TOP_BACK, 5);
+    assert_false(top->shows_findings || top->shows_keys);
+    hide(&shown);
+}
+
+static uint32_t row_of(const struct nvt_top *top, const char *name, uint32_t parent)
+{
+    for (uint32_t i = 0; i < top->count; i++)
+        if (!strcmp(top->rows[i].name, name) && top->rows[i].parent == parent)
+            return i;
+    fail_msg("no row %s", name);
+    return NVT_NONE;
+}
+
+/* What worker threads do during an iteration stands below a row of its own; no GPU was traced, so that none is said to be idle. */
+static void test_other_threads(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const uint32_t main_thread = maker.thread;
+    const uint32_t worker = nvt_trace_thread(maker.trace, maker.process, 77);
+    for (int i = 0; i < 8; i++) {
+        const int64_t start = maker.now;
+        maker.thread = worker;
+        maker.now += 30000;
+        make_range(&maker, "decode", start);
+        maker.now += 10000;
+        make_range(&maker, "load", start);
+        maker.thread = main_thread;
+        maker.now += 60000;
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct shown shown = {.item = {.trace = make_end(&maker)}};
+    shown.input = (struct nvt_input){.traces = &shown.item, .trace_count = 1};
+    assert_int_equal(nvt_top_make(&shown.top, &shown.input, &err), 0);
+    const struct nvt_top *top = &shown.top;
+    const uint32_t others = row_of(top, "other threads", NVT_NONE);
+    const uint32_t load = row_of(top, "load", others), decode = row_of(top, "decode", load);
+    assert_true(top->rows[others].cpu_ns == 40000 && top->rows[load].cpu_ns == 40000);
+    assert_true(top->rows[decode].cpu_ns == 30000 && top->rows[decode].calls == 1);
+    assert_true(top->rows[row_of(top, "iteration", NVT_NONE)].cpu_ns == 100000);
+    char *text = drawn(&shown.top, 80, 24);
+    assert_null(strstr(text, "0 ns"));
+    free(text);
+    hide(&shown);
+}
+
 static void test_keep(void **state)
 {
     (void)state;
@@ -178,7 +248,7 @@ struct terminal {
     struct nvt_buffer seen;
 };
 
-static struct terminal start(const char *file)
+static struct terminal start_of(const char *file, const char *other)
 {
     struct terminal terminal = {0};
     const struct winsize size = {.ws_row = 24, .ws_col = 80};
@@ -190,10 +260,15 @@ static struct terminal start(const char *file)
     if (!terminal.pid) {
         setenv("TERM", "xterm", 1);
         unsetenv("COLUMNS");
-        execl(cli_built("nvtally"), "nvtally", "top", file, (char *)NULL);
+        execl(cli_built("nvtally"), "nvtally", "top", file, other, (char *)NULL);
         _exit(127);
     }
     return terminal;
+}
+
+static struct terminal start(const char *file)
+{
+    return start_of(file, NULL);
 }
 
 /* Read on until a text was written that was not there before; fails after a minute. */
@@ -273,6 +348,9 @@ static void test_growing(void **state)
     struct terminal terminal = start(path);
     expect(&terminal, "q end");
     assert_null(memmem(terminal.seen.data, terminal.seen.size, "GPU busy", 8));
+    assert_null(memmem(terminal.seen.data, terminal.seen.size, " 0 ns", 5));
+    static const char cut[] = "warning: growing.nvt: the last chunk is cut";
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, cut, sizeof(cut) - 1));
     cli_write_file(path, "no trace at all", 15);
     sleep(2);
     cli_write_file(path, bytes, size);
@@ -355,6 +433,44 @@ static void test_recording(void **state)
     expect_end(&terminal);
 }
 
+/* Recordings of different programs are shown one at a time; two files of one job's ranks together. */
+static void test_several(void **state)
+{
+    (void)state;
+    struct terminal terminal = start_of(TRAIN, "docs/results/h100/traces/looped.nvt");
+    expect(&terminal, "n next recording");
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, "looped.nvt · 1 of 2", 20));
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, "sync-bound", 10));
+    assert_null(memmem(terminal.seen.data, terminal.seen.size, "optimizer", 9));
+    type(&terminal, "n");
+    expect(&terminal, "n next recording");
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, "train.nvt · 2 of 2", 19));
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, "optimizer", 9));
+    type(&terminal, "?");
+    expect(&terminal, "any key: back");
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, "the next recording", 18));
+    type(&terminal, "\033"); /* and back */
+    expect(&terminal, "train.nvt · 2 of 2");
+    type(&terminal, "n");
+    expect(&terminal, "looped.nvt · 1 of 2");
+    type(&terminal, "q");
+    expect_end(&terminal);
+    size_t size;
+    char *bytes = cli_read_file(TRAIN, &size);
+    char first[512];
+    snprintf(first, sizeof(first), "%s", cli_in(cli_folder, "t.rank0.nvt"));
+    cli_write_file(first, bytes, size);
+    cli_write_file(cli_in(cli_folder, "t.rank1.nvt"), bytes, size);
+    free(bytes);
+    terminal = start_of(first, cli_in(cli_folder, "t.rank1.nvt"));
+    expect(&terminal, "q end");
+    static const char job[] = "t.rank0.nvt and 1 more", units[] = "median of 20";
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, job, sizeof(job) - 1));
+    assert_non_null(memmem(terminal.seen.data, terminal.seen.size, units, sizeof(units) - 1));
+    type(&terminal, "q");
+    expect_end(&terminal);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -378,10 +494,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_screens),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_back),
+        cmocka_unit_test(test_other_threads),
         cmocka_unit_test(test_keep),
         cmocka_unit_test(test_command),
         cmocka_unit_test_setup_teardown(test_growing, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(test_recording, cli_folder_set_up, cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_several, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

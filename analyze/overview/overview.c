@@ -360,7 +360,7 @@ int nvt_overview_take_tree(const struct nvt_overview *overview, const struct nvt
     const int status = nvt_overview_tree_make(tree, input, units, err);
     const double gpu_ns = mean_busy(units);
     for (uint32_t i = 0; i < tree->count && units->are_iterations; i++)
-        if (tree->nodes[i].parent == NVT_NONE && !isnan(overview->gpu_ns))
+        if (tree->nodes[i].parent == NVT_NONE && i + 1 != tree->others && !isnan(overview->gpu_ns))
             tree->nodes[i].gpu_ns = units->are_means && !isnan(gpu_ns) ? gpu_ns : overview->gpu_ns;
     return status;
 }

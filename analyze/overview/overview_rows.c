@@ -69,7 +69,7 @@ static int put_rows(struct nvt_overview *overview, const struct nvt_overview_tre
                                              strdup(nvt_strings_get(tree->names, node->name, NULL)),
                                          .level = level,
                                          .cpu_ns = node->cpu_ns,
-                                         .gpu_ns = tree->has_ops ? node->gpu_ns : NAN,
+                                         .gpu_ns = tree->has_gpu_time ? node->gpu_ns : NAN,
                                          .calls = node->calls,
                                          .weight = picked[i].weight};
         overview->row_count += row->name != NULL;

@@ -1,5 +1,6 @@
 #include "overview_tree.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,9 +120,26 @@ static uint32_t unit_of(const struct build *build, uint32_t range)
         return first;
     const uint32_t iteration = nvt_iteration_at(
         iterations, thread, build->trace->threads.process[thread], ranges->start[range]);
-    if (iteration == NVT_NONE || ranges->thread[iterations->rows[iteration]] != thread)
+    if (iteration == NVT_NONE ||
+        (!build->tree->with_others && ranges->thread[iterations->rows[iteration]] != thread))
         return NVT_NONE;
     return first + iteration;
+}
+
+/* The root of what other threads do, which has what they do of a range that none of theirs is around. NVT_NONE when out of memory. */
+static uint32_t add_to_others(struct build *build, uint32_t range, uint32_t unit)
+{
+    const struct nvt_ranges *ranges = &build->trace->ranges;
+    const uint32_t name = nvt_strings_add_text(build->tree->names, "other threads");
+    const uint32_t root = name == NVT_NO_STRING ? NVT_NONE : node_at(build, NVT_NONE, name);
+    const uint32_t entry = root == NVT_NONE ? NVT_NONE : entry_at(build, root, unit);
+    if (entry == NVT_NONE)
+        return NVT_NONE;
+    build->tree->others = root + 1;
+    build->entries[entry].calls++;
+    build->entries[entry].cpu =
+        nvt_clock_sum(build->entries[entry].cpu, ranges->end[range] - ranges->start[range]);
+    return root;
 }
 
 /* The node of the ranges around one that counts for a unit; NVT_NONE: there are none. *failed: out of memory. */
@@ -141,8 +159,11 @@ static uint32_t node_around(struct build *build, uint32_t range, uint32_t unit, 
     const uint32_t row = iterations->rows[unit - build->units->first[build->at]];
     if (row == range)
         return NVT_NONE;
+    const int is_own = ranges->thread[row] == ranges->thread[range];
     const uint32_t name = plain_name(build, ranges->name[row]);
-    const uint32_t root = name == NVT_NO_STRING ? NVT_NONE : node_at(build, NVT_NONE, name);
+    const uint32_t root = !is_own                 ? add_to_others(build, range, unit)
+                          : name == NVT_NO_STRING ? NVT_NONE
+                                                  : node_at(build, NVT_NONE, name);
     *failed |= root == NVT_NONE;
     return root;
 }
@@ -316,8 +337,11 @@ static int sum_up(struct build *build)
         struct nvt_overview_node *node = &build->tree->nodes[entries->node];
         node->cpu_ns = of_unit(units, values, count, cpu_mean);
         node->gpu_ns = of_unit(units, gpu, count, gpu_mean);
+        build->tree->has_gpu_time |= node->gpu_ns > 0;
         node->calls = of_unit(units, calls, count, calls_mean);
     }
+    if (build->tree->others)
+        build->tree->nodes[build->tree->others - 1].gpu_ns = NAN;
     free(values);
     return 0;
 }

@@ -2,7 +2,8 @@
  * The ranges of an overview's units as a tree of names: what each takes of a unit, on the CPU and on GPUs.
  *
  * A node is a path of names (without numbers where four and more are alike). Of iterations the ranges of their own thread
- * count, below the iteration; without iterations those of all threads. GPU work belongs to ranges as project.h says; it counts once
+ * count, below the iteration, and those of other threads during it below a root of their own, if they are wanted; without
+ * iterations those of all threads. GPU work belongs to ranges as project.h says; it counts once
  * where operations run side by side on one GPU, and of several GPUs on average.
  */
 #ifndef NVT_OVERVIEW_TREE_H
@@ -17,13 +18,16 @@ struct nvt_overview_node {
     double cpu_ns, gpu_ns, calls;
 };
 
-/* Zero-initialise; release with nvt_overview_tree_free, also after a failure. */
+/* Zero-initialise but for `with_others`; release with nvt_overview_tree_free, also after a failure. */
 struct nvt_overview_tree {
+    int with_others;                 /* ranges of other threads than the iterations' are wanted */
+    uint32_t others;                 /* 1 and their root; 0: there are none */
     struct nvt_overview_node *nodes; /* in the order in which they were seen first */
     uint32_t count;
     struct nvt_strings *names;
-    int has_ops; /* GPU work was recorded */
-    int lends;   /* some of it counts for ranges of another thread than the one that launched it */
+    int has_ops;      /* GPU work was recorded, */
+    int has_gpu_time; /* and counts for one of the nodes */
+    int lends; /* some of it counts for ranges of another thread than the one that launched it */
 };
 
 /* 0, or -1 with err (out of memory). */

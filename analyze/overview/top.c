@@ -1,9 +1,11 @@
 #include "top.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../lib/map.h"
+#include "../../lib/text.h"
 #include "overview_rows.h"
 
 enum { OPEN_AT_FIRST = 2 /* levels */ };
@@ -13,7 +15,6 @@ enum { OPEN_AT_FIRST = 2 /* levels */ };
 static int take_tree(struct nvt_top *top)
 {
     const struct nvt_overview_tree *tree = &top->tree;
-    const int has_gpu = tree->has_ops;
     top->count = tree->count;
     top->rows = calloc((size_t)tree->count + 1, sizeof(*top->rows));
     for (uint32_t i = 0; top->rows && i < tree->count; i++) {
@@ -22,7 +23,7 @@ static int take_tree(struct nvt_top *top)
         *row = (struct nvt_top_row){.name = nvt_strings_get(tree->names, node->name, NULL),
                                     .parent = node->parent,
                                     .cpu_ns = node->cpu_ns,
-                                    .gpu_ns = has_gpu ? node->gpu_ns : NAN,
+                                    .gpu_ns = tree->has_gpu_time ? node->gpu_ns : NAN,
                                     .calls = node->calls};
         if (node->parent != NVT_NONE) {
             row->depth = top->rows[node->parent].depth + 1;
@@ -151,9 +152,28 @@ static void rearrange(struct nvt_top *top)
 
 /* --- the whole --- */
 
+/* What could not be read of the first such trace, and of how many more. */
+static void set_warning(struct nvt_top *top, const struct nvt_input *input)
+{
+    size_t more = 0;
+    char others[40] = "";
+    const struct nvt_trace *first = NULL;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        more += trace->warning && first;
+        first = first || !trace->warning ? first : trace;
+    }
+    if (more)
+        snprintf(others, sizeof(others), "; and of %zu more", more);
+    if (first)
+        snprintf(top->warning, sizeof(top->warning), "%.200s: %.250s%s", nvt_file_name(first->path),
+                 first->warning, others);
+}
+
 int nvt_top_make(struct nvt_top *top, const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_overview_units units = {0};
+    top->tree.with_others = 1;
     int status = nvt_overview_make(&top->overview, input, err);
     if (!status && !top->overview.are_kernels)
         status = nvt_overview_units_make(&units, input, err) ||
@@ -163,6 +183,7 @@ int nvt_top_make(struct nvt_top *top, const struct nvt_input *input, struct nvt_
         return -1;
     for (size_t i = 0; i < input->trace_count; i++)
         top->goes_on |= input->traces[i].trace->goes_on;
+    set_warning(top, input);
     if (top->overview.are_kernels ? take_kernels(top) : take_tree(top))
         return nvt_fail(err, "out of memory");
     top->shown = malloc(((size_t)top->count + 1) * sizeof(*top->shown));
@@ -259,13 +280,13 @@ void nvt_top_press(struct nvt_top *top, enum nvt_top_key key, size_t lines)
 {
     if (key == NVT_TOP_KEYS || top->shows_keys) /* any key leads back */
         top->shows_keys = !top->shows_keys;
-    else if (key == NVT_TOP_FINDINGS)
+    else if (key == NVT_TOP_FINDINGS || (key == NVT_TOP_BACK && top->shows_findings))
         top->shows_findings = !top->shows_findings;
     else if (key <= NVT_TOP_LAST && top->shows_findings)
         top->line = moved(top->line, key, lines, UINT16_MAX); /* drawing knows how many there are */
     else if (key <= NVT_TOP_LAST)
         top->cursor = moved(top->cursor, key, lines, top->shown_count ? top->shown_count - 1 : 0);
-    else if (top->shows_findings)
+    else if (top->shows_findings || key == NVT_TOP_BACK || key == NVT_TOP_OTHER)
         return;
     else if (key == NVT_TOP_OPEN_ALL || key == NVT_TOP_CLOSE_ALL)
         open_all(top, key == NVT_TOP_OPEN_ALL);

@@ -26,7 +26,9 @@ enum nvt_top_key {
     NVT_TOP_CLOSE_ALL,
     NVT_TOP_SORT,     /* by the next column */
     NVT_TOP_FINDINGS, /* all that is known of findings, or the tree again */
-    NVT_TOP_KEYS,     /* what keys do, or the tree again */
+    NVT_TOP_KEYS,     /* what keys do, or what was there before */
+    NVT_TOP_BACK,     /* from findings or keys */
+    NVT_TOP_OTHER,    /* any other: leads back from keys alone */
 };
 
 /* A range, or where there are none a kernel. */
@@ -49,8 +51,10 @@ struct nvt_top {
     uint32_t cursor, first; /* of those shown: the chosen one, and that at the top of the screen */
     enum nvt_top_sort sort;
     int shows_findings, shows_keys;
-    uint32_t line; /* of the findings: that at the top of the screen */
-    int goes_on;   /* it is being recorded */
+    uint32_t line;     /* of the findings: that at the top of the screen */
+    int goes_on;       /* it is being recorded */
+    int has_others;    /* other recordings can be gone to */
+    char warning[512]; /* what could not be read of it; "": it is whole */
 };
 
 /* Of the traces of an input, which are read and stay until it is freed. 0, or -1 with err. */

@@ -15,7 +15,7 @@
 #include "top.h"
 
 /* Where nobody says how large a screen is; lines above the rows; findings below them. */
-enum { WIDTH = 80, HEIGHT = 24, ABOVE = 4, FINDINGS = 3 };
+enum { WIDTH = 80, HEIGHT = 24, FINDINGS = 3 };
 /* Columns of numbers, and of a name at least; below so many columns there are fewer, or no numbers. */
 enum { TIME = 10, SHARE = 8, CALLS = 9, NAME = 4, NARROW = 64, TINY = 2 * TIME + NAME };
 
@@ -45,16 +45,22 @@ static size_t findings_of(const struct nvt_top *top)
     return count;
 }
 
+/* Lines above the rows: the headline, a warning, and the heads of columns. */
+static size_t above(const struct nvt_top *top)
+{
+    return *top->warning ? 5 : 4;
+}
+
 /* Lines below the rows: a heading and findings, and the keys. */
 static size_t below(const struct nvt_top *top, size_t height)
 {
     const size_t count = findings_of(top), most = count < FINDINGS ? count : FINDINGS;
-    return height < ABOVE + FINDINGS + 8 ? 1 : 2 + most;
+    return height < above(top) + FINDINGS + 8 ? 1 : 2 + most;
 }
 
 size_t nvt_top_lines(const struct nvt_top *top, const struct nvt_screen *screen)
 {
-    const size_t height = height_of(screen), taken = ABOVE + below(top, height);
+    const size_t height = height_of(screen), taken = above(top) + below(top, height);
     return height > taken ? height - taken : 1;
 }
 
@@ -120,6 +126,10 @@ static void put_headline(struct drawing *drawing, const char *what)
     put_line(drawing, NVT_PAINT_NONE, text);
     snprintf(text, sizeof(text), "%s%s%s", gpu, between, peak);
     put_line(drawing, NVT_PAINT_NONE, text);
+    if (*drawing->top->warning) {
+        snprintf(text, sizeof(text), "warning: %.500s", drawing->top->warning);
+        put_line(drawing, NVT_PAINT_WARN, text);
+    }
 }
 
 /* --- the tree --- */
@@ -285,12 +295,15 @@ static void put_keys(struct drawing *drawing)
 {
     static const char *const keys[][2] = {
         {"up, down, page, home, end", "choose a row; k and j, too"},
-        {"right, left", "open the row; close it, or go to its parent; l and h, too"},
+        {"right, left", "open the row; close it, or go to its parent"},
+        {"l, h", "the same"},
         {"enter, space", "open or close it"},
-        {"+ -", "open and close all"},
+        {"+, -", "open all, close all"},
         {"s", "sort by the next column: order, CPU, GPU, calls"},
         {"f", "findings, with evidence and remedies"},
+        {"n", "the next recording, where several were given"},
         {"?", "these keys"},
+        {"Esc", "back to the tree"},
         {"q, Ctrl-C", "end"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(keys); i++) {
@@ -312,6 +325,10 @@ static const char *hint_of(const struct drawing *drawing)
         return "any key: back · q end";
     if (drawing->top->shows_findings)
         return "arrows scroll · f the tree · ? keys · q end";
+    if (drawing->top->has_others)
+        return drawing->width < WIDTH ? "n next · arrows · s sort · f findings · ? keys · q end"
+                                      : "n next recording · arrows move and open · s sort · f "
+                                        "findings · ? keys · q end";
     return drawing->width < WIDTH
                ? "arrows · s sort · f findings · ? keys · q end"
                : "arrows move, open and close · + - all · s sort · f findings · ? keys · q end";
