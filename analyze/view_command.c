@@ -169,6 +169,7 @@ static int read_sides(void *context, int64_t beginning, struct nvt_input inputs[
         if (side == NVT_VIEW_SIDES)
             return nvt_fail(err, "view: more than %d sides", NVT_VIEW_SIDES);
         inputs[side] = (struct nvt_input){.plain_names = 1,
+                                          .leaves_out = !beginning,
                                           .window = &request->window,
                                           .iteration = request->iteration,
                                           .beginning = beginning};

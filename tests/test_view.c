@@ -29,6 +29,7 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 #include "made_trace.h"
+#include "view_kit.h"
 
 #define TRAIN "docs/results/h100/traces/train.nvt"
 
@@ -63,6 +64,13 @@ static int answer_window(const struct nvt_viewer *viewer, int64_t from, int64_t 
 {
     const struct nvt_view_window window = {0, from, to};
     return nvt_answer_window(viewer, &window, 1, out);
+}
+
+static int answer_find(const struct nvt_viewer *viewer, const char *text, int64_t moment,
+                       struct nvt_buffer *out)
+{
+    const struct nvt_view_from from = {moment, UINT32_MAX, 0, 0};
+    return nvt_answer_find(viewer, text, &from, out);
 }
 
 static const char *text_of(struct nvt_buffer *buffer)
@@ -281,7 +289,7 @@ static void test_hostile_names(void **state)
     show(&shown, make_end(&maker));
     struct nvt_buffer out = {0};
     assert_int_equal(nvt_answer_tiles(&shown.viewer, 0, 100000, 10, "0", &out), 0);
-    assert_int_equal(nvt_answer_find(&shown.viewer, "ALERT", 0, &out), 0);
+    assert_int_equal(answer_find(&shown.viewer, "ALERT", 0, &out), 0);
     assert_int_equal(nvt_answer_event(&shown.viewer, 0, 0, 0, &out), 0);
     assert_int_equal(answer_window(&shown.viewer, 0, 100000, &out), 0);
     const char *text = text_of(&out);
@@ -332,6 +340,152 @@ static void test_sides(void **state)
     }
 }
 
+struct hit {
+    uint64_t place, lane, track;
+    int64_t start;
+};
+
+/* The next event of a text, from another one on. */
+static struct hit next_hit(const struct nvt_viewer *viewer, const char *text, struct hit from,
+                           int is_back)
+{
+    const struct nvt_view_from at = {from.start, (uint32_t)from.lane, (uint32_t)from.track,
+                                     is_back};
+    struct nvt_buffer out = {0};
+    struct hit hit;
+    assert_int_equal(nvt_answer_find(viewer, text, &at, &out), 0);
+    const char *next = strstr(text_of(&out), ",\"place\":");
+    assert_non_null(next);
+    assert_int_equal(sscanf(next,
+                            ",\"place\":%" SCNu64 ",\"next\":[%*u,\"%*[^\"]\",%*u,%" SCNu64
+                            ",%" SCNu64 ",%*u,%" SCNd64,
+                            &hit.place, &hit.lane, &hit.track, &hit.start),
+                     4);
+    nvt_buffer_free(&out);
+    return hit;
+}
+
+/* From hit to hit, forward and back, each event of all names comes once, those that begin at the same moment too. */
+static void test_hits(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 5; i++) {
+        const int64_t start = maker.now;
+        maker.now += 1000;
+        make_range(&maker, i % 2 ? "attention" : "mention", start);
+        make_range(&maker, "intent", start); /* around it, from the same moment on */
+        maker.now += 1000;
+    }
+    struct shown shown;
+    show(&shown, make_end(&maker));
+    struct hit at = {.start = -1, .lane = UINT32_MAX};
+    for (uint64_t i = 1; i <= 11; i++) {
+        const struct hit before = at;
+        at = next_hit(&shown.viewer, "TENT", at, 0);
+        assert_int_equal(at.place, (i - 1) % 7 + 1); /* 5 of intent, 2 of attention */
+        assert_true(i == 1 || i == 8 || at.start > before.start ||
+                    (at.start == before.start && at.track > before.track));
+    }
+    for (uint64_t i = 3; i > 0; i--)
+        at = next_hit(&shown.viewer, "TENT", at, 1), assert_int_equal(at.place, i);
+    at = next_hit(&shown.viewer, "TENT", at, 1);
+    assert_int_equal(at.place, 7);
+    struct nvt_buffer out = {0};
+    assert_int_equal(answer_find(&shown.viewer, "nowhere", 0, &out), 0);
+    assert_string_equal(text_of(&out), "{\"names\":[],\"spans\":0}\n");
+    nvt_buffer_free(&out);
+    hide(&shown);
+}
+
+/* What was cut before its API calls: nothing is known of why a device was idle, and rules are named that could not look. */
+static void test_unknown_causes(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = made_loop();
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        trace->ops.api[i] = NVT_NONE;
+    trace->apis.count = 0;
+    struct shown shown;
+    show(&shown, trace);
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    uint32_t gaps = 0;
+    for (uint32_t i = 0; i < scene->count; i++) {
+        const struct nvt_tracks *tracks = &scene->lanes[i].tracks;
+        for (uint32_t k = 0; scene->lanes[i].kind == NVT_VIEW_GAPS && k < tracks->items[0].count;
+             k++, gaps++)
+            assert_string_equal(nvt_scene_name(scene, nvt_track_name(&tracks->items[0], k)),
+                                "cause unknown");
+    }
+    assert_true(gaps > 0);
+    struct nvt_buffer out = {0};
+    assert_int_equal(nvt_answer_findings(&shown.viewer, &out), 0);
+    const char *looked = strstr(text_of(&out), "\"looked\":[[\"");
+    assert_non_null(looked);
+    assert_non_null(strstr(looked, " rules looked at iterations 5 to 8 of 8\""));
+    assert_non_null(strstr(looked, " rules skipped: no API calls in the trace"));
+    nvt_buffer_free(&out);
+    hide(&shown);
+}
+
+/* A finding's moment names the event that begins then, by its lane among those of a viewer without critical paths. */
+static void test_moments(void **state)
+{
+    (void)state;
+    struct shown shown;
+    show(&shown, made_loop());
+    const struct nvt_scene *scene = &shown.viewer.scenes[0];
+    struct nvt_buffer out = {0};
+    assert_int_equal(nvt_answer_findings(&shown.viewer, &out), 0);
+    const char *at = text_of(&out);
+    size_t moments = 0;
+    for (; (at = strstr(at, "{\"at\":")); moments++) {
+        int64_t moment, end;
+        uint32_t lane, track, row, own = 0;
+        if (sscanf(at,
+                   "{\"at\":%" SCNd64 ",\"lane\":%" SCNu32 ",\"track\":%" SCNu32 ",\"row\":%" SCNu32
+                   ",\"end\":%" SCNd64,
+                   &moment, &lane, &track, &row, &end) == 5) {
+            while (scene->lanes[own].kind == NVT_VIEW_PATH || lane--)
+                own++;
+            const struct nvt_track *of = &scene->lanes[own].tracks.items[track];
+            const uint32_t span = nvt_track_from(of, 0, moment - shown.viewer.shifts[0]);
+            assert_int_equal(of->row[span], row);
+            assert_int_equal(nvt_track_end(of, span) + shown.viewer.shifts[0], end);
+        }
+        at++;
+    }
+    assert_true(moments > 0);
+    nvt_buffer_free(&out);
+    hide(&shown);
+}
+
+/* Two programs on one axis: the first view has the loops of both, and all of one that has none. */
+static void test_loops(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const int64_t start = maker.now;
+    maker.now += 50000000;
+    make_range(&maker, "work", start);
+    struct nvt_input_trace items[2] = {{.trace = made_loop()}, {.trace = make_end(&maker)}};
+    struct nvt_input input = {.traces = items, .trace_count = 2};
+    struct nvt_viewer viewer = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_viewer_make(&viewer, &input, 1, &err), 0);
+    const struct nvt_view_side *side = &viewer.sides[0];
+    assert_int_equal(side->iterations, 8);
+    const struct nvt_scene *scene = &viewer.scenes[1];
+    const struct nvt_track *track = &scene->lanes[0].tracks.items[0];
+    assert_true(side->loop[0] <= nvt_track_start(track, 0) + viewer.shifts[1]);
+    assert_int_equal(side->loop[1], nvt_track_end(track, 0) + viewer.shifts[1]);
+    assert_true(side->loop[0] <= side->median[0] && side->longest[1] <= side->loop[1]);
+    nvt_buffer_free(&input.notes);
+    nvt_viewer_free(&viewer);
+    for (size_t i = 0; i < 2; i++)
+        nvt_trace_free(items[i].trace);
+}
+
 /* Names of operations come with their class. */
 static void test_classes(void **state)
 {
@@ -371,8 +525,8 @@ static void test_nothing(void **state)
     assert_int_equal(nvt_answer_event(viewer, 0, 0, UINT32_MAX, &out), 1);
     assert_int_equal(answer_window(viewer, 10, 0, &out), 1);
     assert_int_equal(answer_window(viewer, INT64_MIN, 0, &out), 1);
-    assert_int_equal(nvt_answer_find(viewer, "", 0, &out), 1);
-    assert_int_equal(nvt_answer_find(viewer, "k", INT64_MAX, &out), 1);
+    assert_int_equal(answer_find(viewer, "", 0, &out), 1);
+    assert_int_equal(answer_find(viewer, "k", INT64_MAX, &out), 1);
     nvt_buffer_free(&out);
     hide(&shown);
 }
@@ -403,55 +557,6 @@ static void test_events(void **state)
 
 /* --- the server -------------------------------------------------------------------------------- */
 
-struct reply {
-    int status;
-    char *text; /* with its headers */
-};
-
-static int connect_to(const char *address)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    at.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
-    const int to = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(to >= 0);
-    assert_int_equal(connect(to, (struct sockaddr *)&at, sizeof(at)), 0);
-    return to;
-}
-
-static struct reply ask_with(const char *address, const char *method, const char *path)
-{
-    char *question = NULL;
-    const int length = asprintf(
-        &question, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", method, path);
-    const int to = connect_to(address);
-    struct nvt_buffer all = {0};
-    char piece[65536];
-    assert_int_equal(write(to, question, (size_t)length), length);
-    for (ssize_t got; (got = read(to, piece, sizeof(piece))) > 0;)
-        assert_int_equal(nvt_buffer_append(&all, piece, (size_t)got), 0);
-    close(to);
-    free(question);
-    assert_int_equal(nvt_buffer_append(&all, "", 1), 0);
-    struct reply reply = {.text = (char *)all.data};
-    assert_int_equal(sscanf(reply.text, "HTTP/1.1 %d", &reply.status), 1);
-    return reply;
-}
-
-/* A path behind the token. */
-static struct reply ask(const char *address, const char *path)
-{
-    char whole[8192];
-    snprintf(whole, sizeof(whole), "%s%s", strchr(address + strlen("http://"), '/'), path);
-    return ask_with(address, "GET", whole);
-}
-
-static void expect_reply(struct reply reply, int status, const char *needle)
-{
-    if (reply.status != status || (needle && !strstr(reply.text, needle)))
-        fail_msg("not %d with '%s': %.600s", status, needle ? needle : "", reply.text);
-    free(reply.text);
-}
-
 static struct nvt_view_server *serve(struct shown *shown)
 {
     struct nvt_error err = NVT_ERROR_INIT;
@@ -476,9 +581,9 @@ static void test_token(void **state)
     char path[256], token[64];
     assert_int_equal(sscanf(address, "http://127.0.0.1:%*d/%32[0-9a-f]/", token), 1);
     assert_int_equal(strlen(token), 32);
-    expect_reply(ask(address, ""), 200, "<title>nvtally view</title>");
-    expect_reply(ask(address, "view.js"), 200, "Content-Type: text/javascript");
-    expect_reply(ask(address, "view.css"), 200, "default-src 'none'");
+    view_expect(view_ask(address, ""), 200, "<title>nvtally view</title>");
+    view_expect(view_ask(address, "view.js"), 200, "Content-Type: text/javascript");
+    view_expect(view_ask(address, "view.css"), 200, "default-src 'none'");
     const char *const without[] = {"/",
                                    "/lanes",
                                    "/view.js",
@@ -487,12 +592,43 @@ static void test_token(void **state)
                                    "/00000000000000000000000000000000/lanes",
                                    "/../../../../etc/passwd"};
     for (size_t i = 0; i < NVT_COUNT_OF(without); i++)
-        expect_reply(ask_with(address, "GET", without[i]), 403, "default-src 'none'");
+        view_expect(view_ask_with(address, "GET", without[i]), 403, "default-src 'none'");
     snprintf(path, sizeof(path), "/%.31s/lanes", token); /* a part of it, and one bit more */
-    expect_reply(ask_with(address, "GET", path), 403, NULL);
+    view_expect(view_ask_with(address, "GET", path), 403, NULL);
     token[31] = token[31] == '0' ? '1' : '0';
     snprintf(path, sizeof(path), "/%s/", token);
-    expect_reply(ask_with(address, "GET", path), 403, NULL);
+    view_expect(view_ask_with(address, "GET", path), 403, NULL);
+    nvt_view_stop(server);
+    hide(&shown);
+}
+
+/* A name of another site that leads to 127.0.0.1 gets nothing, even with the token; ssh -L comes from another port. */
+static void test_hosts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host;
+        int status;
+    } hosts[] = {{"localhost", 200},
+                 {"LocalHost:8000", 200},
+                 {"127.0.0.1", 200},
+                 {"127.0.0.1:1", 200},
+                 {"[::1]", 200},
+                 {"[::1]:65535", 200},
+                 {"evil.com", 403},
+                 {"evil.com:80", 403},
+                 {"localhost.evil.com", 403},
+                 {"localhost:80.evil.com", 403},
+                 {"127.0.0.1.evil.com", 403},
+                 {"evil.localhost", 403},
+                 {"127.0.0.1:80@evil.com", 403},
+                 {"", 403}};
+    struct shown shown;
+    struct nvt_view_server *server = serve(&shown);
+    const char *address = nvt_view_address(server);
+    for (size_t i = 0; i < NVT_COUNT_OF(hosts); i++)
+        view_expect(view_ask_at(address, hosts[i].host, "GET", strchr(address + 8, '/')),
+                    hosts[i].status, hosts[i].status == 200 ? "<title>" : "alone.");
     nvt_view_stop(server);
     hide(&shown);
 }
@@ -525,6 +661,9 @@ static void test_paths(void **state)
         {"window?from=0&to=9&with=0&with_from=5&with_to=9", 200, "\"operations\":["},
         {"event?lane=0&track=0&row=-1", 400, NULL},
         {"find?moment=0", 400, NULL},
+        {"find?text=ITER&moment=0&lane=x", 400, NULL},
+        {"find?text=ITER&moment=0&lane=0&track=0&back=2", 400, NULL},
+        {"find?text=ITER&moment=0&lane=0&track=0&back=1", 200, "\"place\":"},
         {"../../etc/passwd", 404, NULL},
         {"..%2f..%2fetc%2fpasswd", 404, NULL},
         {"/etc/passwd", 404, NULL},
@@ -535,10 +674,10 @@ static void test_paths(void **state)
     struct nvt_view_server *server = serve(&shown);
     const char *address = nvt_view_address(server), *path = strchr(address + 8, '/');
     for (size_t i = 0; i < NVT_COUNT_OF(asked); i++)
-        expect_reply(ask(address, asked[i].path), asked[i].status, asked[i].needle);
-    expect_reply(ask_with(address, "POST", path), 405, NULL);
-    expect_reply(ask_with(address, "DELETE", path), 405, NULL);
-    expect_reply(ask_with(address, "HEAD", path), 200, NULL);
+        view_expect(view_ask(address, asked[i].path), asked[i].status, asked[i].needle);
+    view_expect(view_ask_with(address, "POST", path), 405, NULL);
+    view_expect(view_ask_with(address, "DELETE", path), 405, NULL);
+    view_expect(view_ask_with(address, "HEAD", path), 200, NULL);
     nvt_view_stop(server);
     hide(&shown);
 }
@@ -552,11 +691,11 @@ static void test_broken_clients(void **state)
     const char *address = nvt_view_address(server);
     char question[512];
     const int length =
-        snprintf(question, sizeof(question), "GET %slanes HTTP/1.1\r\nHost: x\r\n\r\n",
+        snprintf(question, sizeof(question), "GET %slanes HTTP/1.1\r\nHost: localhost\r\n\r\n",
                  strchr(address + 8, '/'));
     int open[20];
     for (size_t i = 0; i < NVT_COUNT_OF(open); i++) {
-        open[i] = connect_to(address);
+        open[i] = view_connect(address);
         if (i % 4 == 1)
             assert_true(write(open[i], question, (size_t)length / 2) > 0);
         if (i % 4 == 2)
@@ -570,90 +709,16 @@ static void test_broken_clients(void **state)
             open[i] = -1;
         }
     }
-    expect_reply(ask(address, "lanes"), 200, "\"lanes\":[");
+    view_expect(view_ask(address, "lanes"), 200, "\"lanes\":[");
     for (size_t i = 0; i < NVT_COUNT_OF(open); i++)
         if (open[i] >= 0)
             close(open[i]);
-    expect_reply(ask(address, "lanes"), 200, "\"lanes\":[");
+    view_expect(view_ask(address, "lanes"), 200, "\"lanes\":[");
     nvt_view_stop(server);
     hide(&shown);
 }
 
 /* --- the command ------------------------------------------------------------------------------- */
-
-struct running {
-    pid_t pid;
-    FILE *out;
-    char address[256];
-};
-
-static uint64_t number_behind(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-    assert_non_null(at);
-    return strtoull(at + strlen(key), NULL, 10);
-}
-
-/* A number that the server says; of the first of its kind. */
-static uint64_t asked_number(const char *address, const char *path, const char *key)
-{
-    struct reply reply = ask(address, path);
-    assert_int_equal(reply.status, 200);
-    const uint64_t number = number_behind(reply.text, key);
-    free(reply.text);
-    return number;
-}
-
-/* `nvtally view FILE --no-open`, once it prints its address. */
-static struct running run_view(const char *file, const char *option)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct running view = {0};
-    int ends[2];
-    if (nvt_view_can_serve(&err)) {
-        print_message("not run: %s\n", err.message);
-        skip();
-    }
-    assert_int_equal(pipe(ends), 0);
-    view.pid = fork();
-    assert_true(view.pid >= 0);
-    if (!view.pid) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        execl(cli_built("nvtally"), "nvtally", "view", file, "--no-open", option, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    view.out = fdopen(ends[0], "r");
-    assert_non_null(fgets(view.address, sizeof(view.address), view.out));
-    view.address[strcspn(view.address, "\n")] = 0;
-    return view;
-}
-
-/* The same once it has read the file, which a slow machine may take long for. */
-static struct running run_view_of(const char *file)
-{
-    struct running view = run_view(file, NULL);
-    while (!asked_number(view.address, "edition", "\"edition\":"))
-        usleep(10000);
-    return view;
-}
-
-static void expect_end(struct running *view, int by)
-{
-    int status = 0;
-    kill(view->pid, by);
-    int i = 0;
-    for (; i < 600 && waitpid(view->pid, &status, WNOHANG) != view->pid; i++)
-        usleep(100000);
-    if (i == 600)
-        kill(view->pid, SIGKILL);
-    assert_true(i < 600);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-    fclose(view->out);
-}
 
 /* What a window's table says, "count,ns" of a name; NULL where it is not there. */
 static const char *said_of(const char *answer, const char *name, char *out, size_t size)
@@ -701,10 +766,10 @@ static void test_window_as_stats(void **state)
         {"8500ms/8501ms", "window?from=8500000000&to=8501000000"},
         {"0s/10s", "window?from=0&to=10000000000"},
     };
-    struct running view = run_view_of(TRAIN);
+    struct view_running view = view_run_of(TRAIN);
     size_t rows = 0;
     for (size_t i = 0; i < NVT_COUNT_OF(windows); i++) {
-        struct reply reply = ask(view.address, windows[i].question);
+        struct view_reply reply = view_ask(view.address, windows[i].question);
         assert_int_equal(reply.status, 200);
         rows += expect_report(reply.text, "nvtx_sum", windows[i].time);
         rows += expect_report(reply.text, "cuda_gpu_kern_sum", windows[i].time);
@@ -712,7 +777,7 @@ static void test_window_as_stats(void **state)
         free(reply.text);
     }
     assert_true(rows > 50);
-    expect_end(&view, SIGINT);
+    view_end(&view, SIGINT);
 }
 
 /* A file that grows is read again; one that cannot be read for a while leaves what there was; questions go on meanwhile. */
@@ -723,23 +788,23 @@ static void test_growing(void **state)
     char *bytes = cli_read_file(TRAIN, &size);
     const char *path = cli_in(cli_folder, "growing.nvt");
     cli_write_file(path, bytes, size / 2);
-    struct running view = run_view_of(path);
+    struct view_running view = view_run_of(path);
     const char *const find = "find?text=e&moment=0", *const key = "\"spans\":";
-    const uint64_t spans = asked_number(view.address, find, key);
+    const uint64_t spans = view_number(view.address, find, key);
     assert_true(spans > 0);
     cli_write_file(path, "no trace at all", 15);
     for (int i = 0; i < 15; i++) {
-        assert_int_equal(asked_number(view.address, find, key), spans);
+        assert_int_equal(view_number(view.address, find, key), spans);
         usleep(100000);
     }
-    const uint64_t before = asked_number(view.address, "edition", "\"edition\":");
+    const uint64_t before = view_number(view.address, "edition", "\"edition\":");
     cli_write_file(path, bytes, size);
-    for (int i = 0; asked_number(view.address, "edition", "\"edition\":") == before; i++) {
+    for (int i = 0; view_number(view.address, "edition", "\"edition\":") == before; i++) {
         assert_true(i < 600);
         usleep(100000);
     }
-    assert_true(asked_number(view.address, find, key) > spans);
-    expect_end(&view, SIGINT);
+    assert_true(view_number(view.address, find, key) > spans);
+    view_end(&view, SIGINT);
     free(bytes);
 }
 
@@ -863,7 +928,7 @@ static struct nvt_editions *read_in_vain(struct slow *slow, int64_t patience_ms,
 static void expect_state(const char *address, const char *needle)
 {
     for (int i = 0;; i++) {
-        struct reply reply = ask(address, "edition");
+        struct view_reply reply = view_ask(address, "edition");
         assert_int_equal(reply.status, 200);
         const int is_there = strstr(reply.text, needle) != NULL;
         if (!is_there && i == 600)
@@ -907,8 +972,8 @@ static void test_slow(void **state)
     const char *address = nvt_view_address(server);
     expect_state(address,
                  "{\"edition\":0,\"is_beginning\":0,\"lacks_path\":0,\"same\":0,\"read\":");
-    expect_reply(ask(address, "lanes"), 400, NULL);
-    expect_reply(ask(address, "findings"), 400, NULL);
+    view_expect(view_ask(address, "lanes"), 400, NULL);
+    view_expect(view_ask(address, "findings"), 400, NULL);
     assert_true(nvt_editions_are_reading(editions));
     atomic_store(&slow.goes_on, 1);
     expect_state(address, "{\"edition\":2,\"is_beginning\":0,\"lacks_path\":0,\"same\":1}");
@@ -928,7 +993,7 @@ static void test_slow(void **state)
     }
     nvt_viewer_free(&direct);
     nvt_edition_release(editions, edition);
-    expect_reply(ask(address, "findings"), 200, "\"title\"");
+    view_expect(view_ask(address, "findings"), 200, "\"title\"");
     nvt_view_stop(server);
     nvt_editions_free(editions);
     assert_int_equal(atomic_load(&slow.whole), 1);
@@ -951,9 +1016,9 @@ static void test_failing(void **state)
         struct nvt_view_server *server = serve_editions(editions);
         atomic_store(&slow.goes_on, 1);
         expect_state(nvt_view_address(server), "\"failed\":\"a \\\"broken\\\" file\"}");
-        assert_int_equal(asked_number(nvt_view_address(server), "edition", "\"edition\":"),
+        assert_int_equal(view_number(nvt_view_address(server), "edition", "\"edition\":"),
                          has_beginning);
-        expect_reply(ask(nvt_view_address(server), "lanes"), has_beginning ? 200 : 400, NULL);
+        view_expect(view_ask(nvt_view_address(server), "lanes"), has_beginning ? 200 : 400, NULL);
         wait_for_reading(editions);
         nvt_view_stop(server);
         nvt_editions_free(editions);
@@ -981,7 +1046,7 @@ static void test_broken_pipe(void **state)
     const int pipe_end =
         open(path, O_RDWR | O_CLOEXEC); /* so that nobody waits for the other end */
     assert_true(pipe_end >= 0);
-    struct running view = run_view(path, NULL);
+    struct view_running view = view_run(path, NULL);
     expect_state(view.address, "{\"edition\":0,");
     assert_int_equal(write(pipe_end, "[1, 2", 5), 5);
     close(pipe_end);
@@ -1007,7 +1072,7 @@ static void test_pipe(void **state)
     char *bytes = cli_read_file(TRAIN, &size);
     assert_int_equal(mkfifo(path, 0600), 0);
     const int pipe_end = open(path, O_RDWR | O_CLOEXEC);
-    struct running view = run_view(path, NULL);
+    struct view_running view = view_run(path, NULL);
     for (size_t at = 0; at < size;) {
         const ssize_t more = write(pipe_end, bytes + at, size - at);
         assert_true(more > 0);
@@ -1017,8 +1082,8 @@ static void test_pipe(void **state)
     close(pipe_end);
     expect_state(view.address, "\"lacks_path\":0,\"same\":1}");
     sleep(1); /* files are looked at each half second */
-    expect_reply(ask(view.address, "lanes"), 200, "\"id\":0");
-    expect_end(&view, SIGINT);
+    view_expect(view_ask(view.address, "lanes"), 200, "\"id\":0");
+    view_end(&view, SIGINT);
 }
 
 /* Ctrl-C ends it while it still reads, here from a pipe in which nothing comes. */
@@ -1064,8 +1129,8 @@ static void test_command(void **state)
     const char *cut = cli_in(cli_folder, "cut.nvt");
     cli_write_file(cut, bytes, size * 2 / 3);
     free(bytes);
-    struct running view = run_view_of(cut);
-    expect_reply(ask(view.address, "lanes"), 200, "\"id\":0");
+    struct view_running view = view_run_of(cut);
+    view_expect(view_ask(view.address, "lanes"), 200, "\"id\":0");
     snprintf(port, sizeof(port), "--port=%d", atoi(strrchr(view.address, ':') + 1));
     const struct {
         const char *option, *file, *needle;
@@ -1082,7 +1147,23 @@ static void test_command(void **state)
         cli_expect_failure(&result, wrong[i].needle);
         cli_result_free(&result);
     }
-    expect_end(&view, SIGTERM);
+    view_end(&view, SIGTERM);
+}
+
+/* Of a folder, files that cannot be read are named, on the page too, and the others are shown. */
+static void test_folder(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = cli_read_file(TRAIN, &size);
+    cli_write_file(cli_in(cli_folder, "a.nvt"), "", 0);
+    cli_write_file(cli_in(cli_folder, "b.nvt"), bytes, size);
+    free(bytes);
+    struct view_running view = view_run_of(cli_folder);
+    view_expect(view_ask(view.address, "lanes"), 200, "/a.nvt: ");
+    view_expect(view_ask(view.address, "lanes"), 200, "left out\"]");
+    view_expect(view_ask(view.address, "lanes"), 200, "\"traces\":[\"b.nvt\"]");
+    view_end(&view, SIGINT);
 }
 
 int main(void)
@@ -1096,10 +1177,15 @@ int main(void)
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_hits),
+        cmocka_unit_test(test_unknown_causes),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_loops),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_token),
+        cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_broken_clients),
         cmocka_unit_test(test_window_as_stats),
@@ -1111,6 +1197,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_growing, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(test_ends_while_it_reads, cli_folder_set_up,
                                         cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_folder, cli_folder_set_up, cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(test_command, cli_folder_set_up, cli_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

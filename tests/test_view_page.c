@@ -126,11 +126,12 @@ static void test_palettes(void **state)
     static const struct {
         const char *begin;
         size_t count;
-    } lists[] = {{"CLASSES = [", 6}, {"CAUSES = {", 6}};
+    } lists[] = {{"CLASSES = [", 6}, {"CAUSES = {", 7}};
     char *script = page("view.js");
     for (size_t list = 0; list < NVT_COUNT_OF(lists); list++) {
-        struct color colors[6];
-        assert_int_equal(colors_of(script, lists[list].begin, colors, 6), lists[list].count);
+        struct color colors[8];
+        assert_int_equal(colors_of(script, lists[list].begin, colors, lists[list].count),
+                         lists[list].count);
         for (size_t sight = 0; sight < NVT_COUNT_OF(sights); sight++)
             for (size_t i = 0; i < lists[list].count; i++)
                 for (size_t k = 0; k < i; k++) {

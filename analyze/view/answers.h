@@ -19,8 +19,10 @@ struct nvt_view_side {
     struct nvt_input *input; /* the caller's, with its traces read */
     size_t first, count;     /* its traces */
     int64_t end;
-    size_t iterations; /* of its first trace that has any, of which these are, from start to end: */
-    int64_t loop[2], median[2], longest[2]; /* all of them, the median one and the longest */
+    size_t
+        iterations; /* of its first trace that has any, of which the next ones are, from start to end: */
+    int64_t median[2], longest[2]; /* the median one and the longest */
+    int64_t loop[2]; /* those of all traces, and all of traces that have none; where any has some */
 };
 
 struct nvt_viewer {
@@ -70,10 +72,13 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
  * count,ns]…],"calls":[…],"more":rows left out}, each by descending time. Compared with another window: count and ns of that behind those of the
  * first, 0 where it has none of the name; those that differ most come first.
  *
- * find: {"spans":all,"names":[[trace,name,spans,lane,track,row,start,end]…]}: the commonest names that hold a text, in any case, and
- * of each the first span that begins behind a moment, or else the first of all.
+ * find: {"spans":all,"place":n of all,"next":what to go to, as in names, "names":[[trace,name,spans,lane,track,row,start,end]…]}: the commonest
+ * names that hold a text, in any case, and of each the first span behind a place, or else the first of all; backwards the last one in front of it, or
+ * else the last of all. `next` and its place are there if anything is found.
  *
- * findings: {"findings":[{"title","what","where","evidence","remedy","moments":[ns…],"side"}…]}; those of diagnose, but for the minor ones.
+ * findings: {"findings":[{"title","what","where","evidence","remedy","moments":[{"at":ns, and of the event that begins then, if any does,
+ * "lane" (without those of critical paths), "track","row","end","name"}…],"side","trace": if it has moments in one}…],"looked":[[line…]…]}; those of diagnose, but for the minor
+ * ones, and of each side how many rules looked at what, and what the others lacked.
  */
 #define NVT_ANSWER_COLUMNS 8192u
 #define NVT_ANSWER_ROWS    200u
@@ -90,9 +95,17 @@ struct nvt_view_window {
 /* `count` 1, or 2 to compare. */
 int nvt_answer_window(const struct nvt_viewer *viewer, const struct nvt_view_window *windows,
                       size_t count, struct nvt_buffer *out);
-int nvt_answer_find(const struct nvt_viewer *viewer, const char *text, int64_t moment,
-                    struct nvt_buffer *out);
+/* Where a search begins: at a moment, of which UINT32_MAX as the lane means the end. */
+struct nvt_view_from {
+    int64_t moment;
+    uint32_t lane, track;
+    int is_back;
+};
+int nvt_answer_find(const struct nvt_viewer *viewer, const char *text,
+                    const struct nvt_view_from *from, struct nvt_buffer *out);
 int nvt_answer_findings(const struct nvt_viewer *viewer, struct nvt_buffer *out);
+/* Append `,"looked":…` of them. 0, or -1 when out of memory. */
+int nvt_answer_looked(const struct nvt_viewer *viewer, struct nvt_buffer *out);
 /* One of them; its moments are there if its trace is shown. */
 void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_finding *finding,
                         size_t side, struct nvt_buffer *out);

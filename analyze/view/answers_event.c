@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "../../lib/json.h"
+#include "../../lib/people.h"
+#include "../../lib/quantity_text.h"
 #include "../model/call_stacks.h"
 #include "answers.h"
 
@@ -43,6 +45,12 @@ static void put_text(struct event *event, const char *name, uint32_t text)
     put_field(event, name, "%s", nvt_name(event->trace, text));
 }
 
+static void put_bytes(struct event *event, const char *name, uint64_t bytes)
+{
+    char text[NVT_TIME_MAX];
+    put_field(event, name, "%s", nvt_binary_text((double)bytes, text));
+}
+
 static void put_thread(struct event *event, const char *name, uint32_t thread)
 {
     if (thread == NVT_NONE)
@@ -74,8 +82,8 @@ static void put_range_fields(struct event *event)
     if (ranges->flags[row] & NVT_RANGE_CARRIED)
         put_field(event, "start", "before what the trace has");
     if (ranges->children[row])
-        put_field(event, "ranges in it", "%" PRIu32 ", %" PRId64 " ns", ranges->children[row],
-                  ranges->children_ns[row]);
+        put_field(event, "ranges in it", "%" PRIu32 ", %s", ranges->children[row],
+                  NVT_TIME((double)ranges->children_ns[row]));
 }
 
 static void put_kernel_fields(struct event *event, uint32_t detail)
@@ -87,8 +95,8 @@ static void put_kernel_fields(struct event *event, uint32_t detail)
               kernels->block_y[detail], kernels->block_z[detail]);
     put_field(event, "registers per thread", "%" PRIu32, kernels->registers[detail]);
     if (kernels->local_memory[detail])
-        put_field(event, "local memory, in all", "%" PRIu64 " B", kernels->local_memory[detail]);
-    put_field(event, "shared memory per block", "%" PRIu64 " B",
+        put_bytes(event, "local memory, in all", kernels->local_memory[detail]);
+    put_bytes(event, "shared memory per block",
               (uint64_t)kernels->static_shared[detail] + kernels->dynamic_shared[detail]);
     if (kernels->graph[detail])
         put_field(event, "graph, node", "%" PRIu64 ", %" PRIu64, kernels->graph[detail],
@@ -106,13 +114,13 @@ static void put_op_fields(struct event *event)
     if (ops->kind[row] == NVT_OP_KERNEL && ops->detail[row] != NVT_NONE)
         put_kernel_fields(event, ops->detail[row]);
     if (ops->kind[row] != NVT_OP_KERNEL)
-        put_field(event, "bytes", "%" PRIu64, ops->bytes[row]);
+        put_bytes(event, "bytes", ops->bytes[row]);
     if (ops->correlation[row])
         put_field(event, "correlation", "%" PRIu64, ops->correlation[row]);
     put_thread(event, "launched by", ops->thread[row]);
     if (ops->launch[row] != INT64_MIN)
-        put_field(event, "from launch to start", "%" PRId64 " ns",
-                  ops->start[row] - ops->launch[row]);
+        put_field(event, "from launch to start", "%s",
+                  NVT_TIME((double)(ops->start[row] - ops->launch[row])));
     if (ops->api[row] != NVT_NONE)
         put_stack(event, event->trace->apis.frame[ops->api[row]]);
 }
@@ -132,7 +140,7 @@ static void put_call_fields(struct event *event)
     put_field(event, "result", "%" PRId64, trace->os_calls.result[row]);
     put_text(event, "file", trace->os_calls.file[row]);
     if (trace->os_calls.bytes[row])
-        put_field(event, "bytes", "%" PRIu64, trace->os_calls.bytes[row]);
+        put_bytes(event, "bytes", trace->os_calls.bytes[row]);
     if (trace->os_calls.holder[row])
         put_field(event, "lock held by thread", "%" PRIu32, trace->os_calls.holder[row]);
     put_text(event, "called from", trace->os_calls.caller[row]);
@@ -149,9 +157,9 @@ static void put_mpi_fields(struct event *event)
     if (calls->tag[row] != NVT_MPI_NONE)
         put_field(event, "tag", "%" PRId32, calls->tag[row]);
     if (calls->sent[row] != UINT64_MAX)
-        put_field(event, "sent", "%" PRIu64 " B", calls->sent[row]);
+        put_bytes(event, "sent", calls->sent[row]);
     if (calls->received[row] != UINT64_MAX)
-        put_field(event, "received", "%" PRIu64 " B", calls->received[row]);
+        put_bytes(event, "received", calls->received[row]);
     if (calls->ranks[row])
         put_field(event, "ranks", "%" PRIu32, calls->ranks[row]);
     put_text(event, "group", calls->group[row]);

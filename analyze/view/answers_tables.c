@@ -166,30 +166,57 @@ int nvt_answer_window(const struct nvt_viewer *viewer, const struct nvt_view_win
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-struct place {
-    uint32_t lane, track, span;
+/* A span that was found. In the order of their starts; of those that begin at the same moment in that of their lanes and tracks. */
+struct spot {
+    int64_t start;        /* on its side's axis */
+    uint32_t lane, track; /* lane: of the viewer */
+    uint32_t span;
 };
 
 struct match {
     uint64_t spans;
     uint32_t trace, name;
-    int is_found, is_behind; /* `at` is there; it begins behind the moment */
-    int64_t start;
-    struct place at;
+    int is_ahead; /* the spot lies where is searched first */
+    struct spot spot;
 };
 
-/* Of spans behind the moment the first one, before those of others. */
-static void see_span(struct match *match, int64_t start, int64_t moment, struct place at)
+struct search {
+    const struct nvt_viewer *viewer;
+    struct spot from;
+    int is_back;
+    uint64_t spans, passed; /* passed: that lie before the next one, or up to the one before */
+    struct nvt_buffer found;
+};
+
+static int order_of(const struct spot *a, const struct spot *b)
 {
-    const int is_behind = start > moment;
-    match->spans++;
-    if (match->is_found &&
-        (match->is_behind > is_behind || (match->is_behind == is_behind && match->start <= start)))
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->lane != b->lane)
+        return a->lane < b->lane ? -1 : 1;
+    return a->track < b->track ? -1 : a->track > b->track;
+}
+
+/* Whether a spot comes before another one in what is searched: what lies ahead first, then the rest, both in its direction. */
+static int comes_before(const struct search *search, const struct spot *spot, int is_ahead,
+                        const struct match *other)
+{
+    if (is_ahead != other->is_ahead)
+        return is_ahead;
+    const int order = order_of(spot, &other->spot);
+    return search->is_back ? order > 0 : order < 0;
+}
+
+static void see_span(struct search *search, struct match *match, const struct spot *spot)
+{
+    const int order = order_of(spot, &search->from);
+    const int is_ahead = search->is_back ? order < 0 : order > 0;
+    search->spans++;
+    search->passed += is_ahead == search->is_back ? 1u : 0u;
+    if (match->spans++ && !comes_before(search, spot, is_ahead, match))
         return;
-    match->is_found = 1;
-    match->is_behind = is_behind;
-    match->start = start;
-    match->at = at;
+    match->is_ahead = is_ahead;
+    match->spot = *spot;
 }
 
 /* Names of a trace that hold the text: `of` each their match and 1. NULL when out of memory. */
@@ -212,18 +239,22 @@ static uint32_t *matching(const struct nvt_scene *scene, uint32_t trace, const c
     return of;
 }
 
-static void see_lane(const struct nvt_scene *scene, uint32_t lane, const uint32_t *of,
-                     struct match *matches, int64_t moment)
+static void see_lane(struct search *search, uint32_t trace, uint32_t lane, const uint32_t *of,
+                     struct match *matches)
 {
+    const struct nvt_scene *scene = &search->viewer->scenes[trace];
     const struct nvt_tracks *tracks = &scene->lanes[lane].tracks;
     if (scene->lanes[lane].kind == NVT_VIEW_ITERATIONS) /* they are ranges, too */
         return;
     for (uint32_t t = 0; t < tracks->count; t++)
         for (uint32_t i = 0; i < tracks->items[t].count; i++) {
             const uint32_t match = of[nvt_track_name(&tracks->items[t], i)];
-            if (match)
-                see_span(&matches[match - 1], nvt_track_start(&tracks->items[t], i), moment,
-                         (struct place){lane, t, i});
+            if (!match)
+                continue;
+            const int64_t start =
+                nvt_viewer_axis(search->viewer, trace, nvt_track_start(&tracks->items[t], i));
+            see_span(search, &matches[match - 1],
+                     &(struct spot){start, search->viewer->first[trace] + lane, t, i});
         }
 }
 
@@ -237,59 +268,76 @@ static int by_spans(const void *left, const void *right)
     return a->name < b->name ? -1 : a->name > b->name;
 }
 
-static void put_match(const struct nvt_viewer *viewer, const struct match *match, const char *comma,
+static void put_match(const struct nvt_viewer *viewer, const struct match *match,
                       struct nvt_buffer *out)
 {
     const struct nvt_scene *scene = &viewer->scenes[match->trace];
-    const struct nvt_track *track = &scene->lanes[match->at.lane].tracks.items[match->at.track];
-    nvt_buffer_printf(out, "%s[%" PRIu32 ",", comma, match->trace);
+    const struct spot *spot = &match->spot;
+    const uint32_t lane = spot->lane - viewer->first[match->trace];
+    const struct nvt_track *track = &scene->lanes[lane].tracks.items[spot->track];
+    nvt_buffer_printf(out, "[%" PRIu32 ",", match->trace);
     nvt_json_quote(out, nvt_scene_name(scene, match->name));
     nvt_buffer_printf(out,
                       ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRId64 ",%" PRId64 "]",
-                      match->spans, viewer->first[match->trace] + match->at.lane, match->at.track,
-                      track->row[match->at.span],
-                      nvt_viewer_axis(viewer, match->trace, nvt_track_start(track, match->at.span)),
-                      nvt_viewer_axis(viewer, match->trace, nvt_track_end(track, match->at.span)));
+                      match->spans, spot->lane, spot->track, track->row[spot->span], spot->start,
+                      nvt_viewer_axis(viewer, match->trace, nvt_track_end(track, spot->span)));
 }
 
 /* Append the matches of a trace that occur. 0, or -1 when out of memory. */
-static int find_in(const struct nvt_viewer *viewer, uint32_t trace, const char *text,
-                   int64_t moment, struct nvt_buffer *found)
+static int find_in(struct search *search, uint32_t trace, const char *text)
 {
-    const struct nvt_scene *scene = &viewer->scenes[trace];
+    const struct nvt_scene *scene = &search->viewer->scenes[trace];
     struct match *matches;
     uint32_t count, *of = matching(scene, trace, text, &matches, &count);
     int status = of ? 0 : -1;
     for (uint32_t lane = 0; lane < scene->count && count && of; lane++)
-        see_lane(scene, lane, of, matches, moment - viewer->shifts[trace]);
+        see_lane(search, trace, lane, of, matches);
     for (uint32_t i = 0; i < count && !status; i++)
         if (matches[i].spans)
-            status = nvt_buffer_append(found, &matches[i], sizeof(matches[i]));
+            status = nvt_buffer_append(&search->found, &matches[i], sizeof(matches[i]));
     free(matches);
     free(of);
     return status;
 }
 
-int nvt_answer_find(const struct nvt_viewer *viewer, const char *text, int64_t moment,
-                    struct nvt_buffer *out)
+/* The one to go to, of all names. */
+static void put_next(const struct search *search, const struct match *matches, size_t count,
+                     struct nvt_buffer *out)
 {
-    struct nvt_buffer found = {0};
-    uint64_t spans = 0;
-    int status = !*text || moment > INT64_C(1) << 61 || moment < -(INT64_C(1) << 61);
+    const struct match *next = matches;
+    for (size_t i = 1; i < count; i++)
+        if (comes_before(search, &matches[i].spot, matches[i].is_ahead, next))
+            next = &matches[i];
+    const uint64_t place = search->is_back ? (next->is_ahead ? search->passed : search->spans)
+                                           : (next->is_ahead ? search->passed + 1 : 1);
+    nvt_buffer_printf(out, ",\"place\":%" PRIu64 ",\"next\":", place);
+    put_match(search->viewer, next, out);
+}
+
+int nvt_answer_find(const struct nvt_viewer *viewer, const char *text,
+                    const struct nvt_view_from *from, struct nvt_buffer *out)
+{
+    const int64_t most = INT64_C(1) << 61;
+    struct search search = {.viewer = viewer,
+                            .from = {from->moment, from->lane, from->track, 0},
+                            .is_back = from->is_back};
+    int status = !*text || from->moment > most || from->moment < -most;
     for (uint32_t i = 0; i < viewer->count && !status; i++)
-        status = find_in(viewer, i, text, moment, &found);
-    struct match *matches = (struct match *)(void *)found.data;
-    const size_t count = found.size / sizeof(*matches);
+        status = find_in(&search, i, text);
+    struct match *matches = (struct match *)(void *)search.found.data;
+    const size_t count = search.found.size / sizeof(*matches);
     if (count && !status)
         qsort(matches, count, sizeof(*matches), by_spans);
     nvt_buffer_printf(out, "{\"names\":[");
-    for (size_t i = 0; i < count && !status; i++) {
-        spans += matches[i].spans;
-        if (i < NVT_ANSWER_ROWS)
-            put_match(viewer, &matches[i], i ? "," : "", out);
+    for (size_t i = 0; i < count && i < NVT_ANSWER_ROWS && !status; i++) {
+        nvt_buffer_printf(out, "%s", i ? "," : "");
+        put_match(viewer, &matches[i], out);
     }
-    nvt_buffer_printf(out, "],\"spans\":%" PRIu64 "}\n", spans);
-    nvt_buffer_free(&found);
+    nvt_buffer_printf(out, "],\"spans\":%" PRIu64, search.spans);
+    if (count && !status)
+        put_next(&search, matches, count, out);
+    nvt_buffer_printf(out, "}\n");
+    nvt_buffer_free(&search.found);
     return out->failed ? -1 : status;
 }
 
@@ -301,6 +349,60 @@ static size_t trace_of(const struct nvt_viewer *viewer, const struct nvt_trace *
     while (i < viewer->count && viewer->scenes[i].trace != trace)
         i++;
     return i;
+}
+
+/* The event that begins at a moment and shows it best: a gap before the operation behind it, what is done before the range around
+ * it. `lane` of the viewer, NVT_NONE: none does. */
+static uint32_t event_at(const struct nvt_viewer *viewer, size_t trace, int64_t moment,
+                         uint32_t *number, uint32_t *span)
+{
+    static const enum nvt_view_kind kinds[] = {
+        NVT_VIEW_GAPS,      NVT_VIEW_STREAM, NVT_VIEW_CALLS, NVT_VIEW_OS_CALLS,
+        NVT_VIEW_MPI_CALLS, NVT_VIEW_RANGES, NVT_VIEW_MARKS};
+    const struct nvt_scene *scene = &viewer->scenes[trace];
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+        for (uint32_t lane = 0; lane < scene->count; lane++)
+            for (uint32_t t = 0;
+                 scene->lanes[lane].kind == kinds[k] && t < scene->lanes[lane].tracks.count; t++) {
+                const struct nvt_track *track = &scene->lanes[lane].tracks.items[t];
+                *number = t;
+                *span = nvt_track_from(track, 0, moment);
+                if (*span < track->count && nvt_track_start(track, *span) == moment)
+                    return viewer->first[trace] + lane;
+            }
+    return NVT_NONE;
+}
+
+/* A lane's number among all but those of critical paths, which an edition may have come without. */
+static uint32_t without_paths(const struct nvt_viewer *viewer, uint32_t lane)
+{
+    uint32_t number = 0, trace;
+    for (uint32_t i = 0; i < lane; i++) {
+        uint32_t own = i;
+        const struct nvt_scene *scene = nvt_viewer_lane(viewer, &own, &trace);
+        number += scene->lanes[own].kind != NVT_VIEW_PATH;
+    }
+    return number;
+}
+
+static void put_moment(const struct nvt_viewer *viewer, size_t trace, int64_t moment,
+                       struct nvt_buffer *out)
+{
+    uint32_t number = 0, span = 0;
+    uint32_t lane = event_at(viewer, trace, moment, &number, &span);
+    nvt_buffer_printf(out, "{\"at\":%" PRId64, nvt_viewer_axis(viewer, trace, moment));
+    if (lane != NVT_NONE) {
+        const struct nvt_scene *scene = &viewer->scenes[trace];
+        const struct nvt_track *track =
+            &scene->lanes[lane - viewer->first[trace]].tracks.items[number];
+        nvt_buffer_printf(out,
+                          ",\"lane\":%" PRIu32 ",\"track\":%" PRIu32 ",\"row\":%" PRIu32
+                          ",\"end\":%" PRId64 ",\"name\":",
+                          without_paths(viewer, lane), number, track->row[span],
+                          nvt_viewer_axis(viewer, trace, nvt_track_end(track, span)));
+        nvt_json_quote(out, nvt_scene_name(scene, nvt_track_name(track, span)));
+    }
+    nvt_buffer_printf(out, "}");
 }
 
 void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_finding *finding,
@@ -321,10 +423,37 @@ void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_findin
     }
     nvt_buffer_printf(out, ",\"moments\":[");
     const size_t trace = trace_of(viewer, finding->trace);
-    for (uint32_t i = 0; i < finding->moment_count && trace < viewer->count; i++)
-        nvt_buffer_printf(out, "%s%" PRId64, i ? "," : "",
-                          nvt_viewer_axis(viewer, trace, finding->moments[i]));
-    nvt_buffer_printf(out, "],\"side\":%zu}", side);
+    for (uint32_t i = 0; i < finding->moment_count && trace < viewer->count; i++) {
+        nvt_buffer_printf(out, "%s", i ? "," : "");
+        put_moment(viewer, trace, finding->moments[i], out);
+    }
+    nvt_buffer_printf(out, "],\"side\":%zu", side);
+    if (trace < viewer->count)
+        nvt_buffer_printf(out, ",\"trace\":%zu", trace);
+    nvt_buffer_printf(out, "}");
+}
+
+int nvt_answer_looked(const struct nvt_viewer *viewer, struct nvt_buffer *out)
+{
+    int status = 0;
+    nvt_buffer_printf(out, ",\"looked\":[");
+    for (size_t side = 0; side < viewer->side_count && !status; side++) {
+        struct nvt_buffer lines = {0};
+        struct nvt_error err = NVT_ERROR_INIT;
+        status = nvt_diagnose_looked(viewer->sides[side].input, &lines, &err) ||
+                 nvt_diagnose_missing(viewer->sides[side].input, &lines, &err) ||
+                 nvt_buffer_append(&lines, "", 1);
+        char *rest = (char *)lines.data;
+        nvt_buffer_printf(out, "%s[", side ? "," : "");
+        for (const char *line; !status && (line = strsep(&rest, "\n")) && *line;) {
+            nvt_buffer_printf(out, "%s", line == (const char *)lines.data ? "" : ",");
+            nvt_json_quote(out, line);
+        }
+        nvt_buffer_printf(out, "]");
+        nvt_buffer_free(&lines);
+    }
+    nvt_buffer_printf(out, "]");
+    return status ? -1 : 0;
 }
 
 /* 0, or -1. */
@@ -353,6 +482,9 @@ int nvt_answer_findings(const struct nvt_viewer *viewer, struct nvt_buffer *out)
     nvt_buffer_printf(out, "{\"findings\":[");
     for (size_t side = 0; side < viewer->side_count && !status; side++)
         status = put_findings(viewer, side, &count, out);
-    nvt_buffer_printf(out, "]}\n");
+    nvt_buffer_printf(out, "]");
+    if (!status)
+        status = nvt_answer_looked(viewer, out);
+    nvt_buffer_printf(out, "}\n");
     return out->failed || status ? -1 : 0;
 }

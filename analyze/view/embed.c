@@ -119,7 +119,8 @@ static int put_findings(const struct nvt_viewer *viewer, const struct nvt_findin
         nvt_buffer_printf(out, "%s", shown++ ? "," : "");
         nvt_answer_finding(viewer, &findings->items[i], 0, out);
     }
-    return nvt_buffer_printf(out, "]}");
+    nvt_buffer_printf(out, "]");
+    return nvt_answer_looked(viewer, out) || nvt_buffer_printf(out, "}") ? -1 : 0;
 }
 
 int nvt_answer_embedded(const struct nvt_viewer *viewer, const struct nvt_findings *findings,

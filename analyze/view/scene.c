@@ -16,12 +16,15 @@
 #include "../model/launches.h"
 #include "../path/critical_path.h"
 
+/* Where the launch was not recorded, as in a file that was cut before its API calls, nothing is known of the host. */
+enum { CAUSE_UNKNOWN = NVT_GAP_HOST + 1, CAUSES };
+
 static const char *const causes[] = {
     [NVT_GAP_LATENCY] = "launch latency", [NVT_GAP_WAIT] = "the host had waited",
     [NVT_GAP_LAUNCH] = "launch-bound",    [NVT_GAP_LOAD] = "a launch that loads code",
     [NVT_GAP_CALL] = "another API call",  [NVT_GAP_HOST] = "host code",
+    [CAUSE_UNKNOWN] = "cause unknown",
 };
-#define CAUSES (NVT_GAP_HOST + 1)
 
 static const char *const kind_names[NVT_VIEW_KINDS] = {
     "iterations",  "ranges",     "marks",    "API calls",     "MPI calls", "OS calls",
@@ -221,10 +224,10 @@ static void put_gap(void *context, const struct nvt_gap *gap)
         lane->device = gap->device;
         at->lane = scene->count;
     }
+    const uint32_t cause = gap->thread == NVT_NONE ? CAUSE_UNKNOWN : gap->cause;
     at->last = gap->start;
-    at->failed |=
-        nvt_tracks_put(&lane->tracks, gap->start, gap->end,
-                       nvt_strings_count(scene->trace->strings) + gap->cause, gap->after) != 0;
+    at->failed |= nvt_tracks_put(&lane->tracks, gap->start, gap->end,
+                                 nvt_strings_count(scene->trace->strings) + cause, gap->after) != 0;
 }
 
 /* 0, or -1 when out of memory. */

@@ -38,6 +38,7 @@ void nvt_view_stop(struct nvt_view_server *server)
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -183,6 +184,22 @@ static int answer_window(const struct nvt_view_server *server, const struct nvt_
     return nvt_answer_window(viewer, windows, value_of(server, to, "with") ? 2 : 1, out);
 }
 
+static int answer_find(const struct nvt_view_server *server, const struct nvt_viewer *viewer,
+                       struct MHD_Connection *to, struct nvt_buffer *out)
+{
+    const char *text = value_of(server, to, "text");
+    int64_t moment, lane, track, is_back;
+    if (!text || number_of(server, to, "moment", INT64_MIN, INT64_MAX, &moment) ||
+        number_or_none(server, to, "lane", 0, UINT32_MAX, &lane) ||
+        number_or_none(server, to, "track", 0, UINT32_MAX, &track) ||
+        number_or_none(server, to, "back", 0, 1, &is_back))
+        return 1;
+    const struct nvt_view_from from = {moment,
+                                       value_of(server, to, "lane") ? (uint32_t)lane : UINT32_MAX,
+                                       (uint32_t)track, (int)is_back};
+    return nvt_answer_find(viewer, text, &from, out);
+}
+
 /* 0, or as of answers; 2: there is nothing of this name. */
 static int answer(const struct nvt_view_server *server, struct nvt_edition *edition,
                   struct MHD_Connection *to, const char *name, struct nvt_buffer *out)
@@ -203,12 +220,8 @@ static int answer(const struct nvt_view_server *server, struct nvt_edition *edit
                        number_of(server, to, "row", 0, UINT32_MAX, &c)
                    ? 1
                    : nvt_answer_event(viewer, (uint32_t)a, (uint32_t)b, (uint32_t)c, out);
-    if (!strcmp(name, "find")) {
-        const char *text = value_of(server, to, "text");
-        return !text || number_of(server, to, "moment", INT64_MIN, INT64_MAX, &a)
-                   ? 1
-                   : nvt_answer_find(viewer, text, a, out);
-    }
+    if (!strcmp(name, "find"))
+        return answer_find(server, viewer, to, out);
     const int is_window = !strcmp(name, "window");
     if (!is_window && strcmp(name, "tiles") != 0)
         return 2;
@@ -234,9 +247,32 @@ static const char *behind_token(const struct nvt_view_server *server, const char
     return differ ? NULL : url + 2 * TOKEN_BYTES + 2;
 }
 
+/*
+ * Whether a request is addressed to this machine, at any port, as ssh -L has another one. A page of another site whose name is
+ * made to lead to 127.0.0.1 (DNS rebinding) sends that name.
+ */
+static int is_addressed_here(const struct nvt_view_server *server, struct MHD_Connection *to)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    const char *host =
+        server->http.MHD_lookup_connection_value(to, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    for (size_t i = 0; host && i < sizeof(names) / sizeof(*names); i++) {
+        const size_t length = strlen(names[i]);
+        if (strncasecmp(host, names[i], length) != 0)
+            continue;
+        const char *port = host + length;
+        if (!*port || (*port == ':' && !port[1 + strspn(port + 1, "0123456789")]))
+            return 1;
+    }
+    return 0;
+}
+
 static enum MHD_Result serve(struct nvt_view_server *server, struct MHD_Connection *to,
                              const char *url, const char *method)
 {
+    if (!is_addressed_here(server, to))
+        return reply_text(server, to, MHD_HTTP_FORBIDDEN,
+                          "nvtally view answers at localhost, 127.0.0.1 and [::1] alone.\n");
     const char *name = behind_token(server, url);
     if (!name)
         return reply_text(server, to, MHD_HTTP_FORBIDDEN,

@@ -9,10 +9,11 @@
  *     /TOKEN/tiles?from=NS&to=NS&columns=N&lanes=N,N…
  *     /TOKEN/event?lane=N&track=N&row=N
  *     /TOKEN/window?from=NS&to=NS[&side=N][&with=N&with_from=NS&with_to=NS]  compared with a window of side N
- *     /TOKEN/find?text=T&moment=NS
+ *     /TOKEN/find?text=T&moment=NS[&lane=N&track=N][&back=1]
  *
- * 403 without the token, whatever else is asked; 404 for another name, 400 for numbers that are none or about nothing, 405
- * for another method than GET and HEAD. A Content-Security-Policy lets the page load from the server alone.
+ * 403 without the token, whatever else is asked, and for another Host than localhost, 127.0.0.1 and [::1], at any port (ssh -L
+ * has another one); 404 for another name, 400 for numbers that are none or about nothing, 405 for another method than GET and
+ * HEAD. A Content-Security-Policy lets the page load from the server alone.
  */
 #ifndef NVT_VIEW_SERVER_H
 #define NVT_VIEW_SERVER_H

@@ -47,19 +47,47 @@ static int by_length(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Of the first trace that has iterations. 0, or -1 when out of memory. */
+static const struct nvt_tracks *iterations_of(const struct nvt_scene *scene)
+{
+    for (uint32_t i = 0; i < scene->count; i++)
+        if (scene->lanes[i].kind == NVT_VIEW_ITERATIONS)
+            return &scene->lanes[i].tracks;
+    return NULL;
+}
+
+static void add_to_loop(struct nvt_view_side *side, int64_t start, int64_t end)
+{
+    const int is_first = side->loop[0] > side->loop[1];
+    side->loop[0] = is_first || start < side->loop[0] ? start : side->loop[0];
+    side->loop[1] = is_first || end > side->loop[1] ? end : side->loop[1];
+}
+
+/* Of another trace its iterations; where it has none, all that threads and devices do in it. */
+static void add_trace_to_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side,
+                              size_t trace)
+{
+    const struct nvt_scene *scene = &viewer->scenes[trace];
+    const struct nvt_tracks *iterations = iterations_of(scene);
+    for (uint32_t i = 0; i < scene->count; i++) {
+        const struct nvt_tracks *tracks = &scene->lanes[i].tracks;
+        if (iterations && tracks != iterations)
+            continue;
+        for (uint32_t t = 0; t < tracks->count; t++)
+            if (tracks->items[t].count)
+                add_to_loop(side,
+                            nvt_viewer_axis(viewer, trace, nvt_track_start(&tracks->items[t], 0)),
+                            nvt_viewer_axis(viewer, trace, tracks->items[t].last));
+    }
+}
+
+/* The loop of all traces; the median and the longest iteration of the first one that has iterations. 0, or -1 when out of memory. */
 static int find_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side)
 {
     const struct nvt_tracks *tracks = NULL;
     size_t trace = side->first, count = 0;
-    for (; trace < side->first + side->count; trace++) {
-        const struct nvt_scene *scene = &viewer->scenes[trace];
-        for (uint32_t i = 0; i < scene->count && !tracks; i++)
-            if (scene->lanes[i].kind == NVT_VIEW_ITERATIONS)
-                tracks = &scene->lanes[i].tracks;
-        if (tracks)
+    for (; trace < side->first + side->count; trace++)
+        if ((tracks = iterations_of(&viewer->scenes[trace])))
             break;
-    }
     for (uint32_t t = 0; tracks && t < tracks->count; t++)
         count += tracks->items[t].count;
     if (!count)
@@ -72,10 +100,6 @@ static int find_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side
             const struct nvt_track *track = &tracks->items[t];
             const int64_t start = nvt_viewer_axis(viewer, trace, nvt_track_start(track, i));
             const int64_t end = nvt_viewer_axis(viewer, trace, nvt_track_end(track, i));
-            if (!side->iterations || start < side->loop[0])
-                side->loop[0] = start;
-            if (!side->iterations || end > side->loop[1])
-                side->loop[1] = end;
             all[side->iterations++] = (struct iteration){start, end - start};
         }
     qsort(all, count, sizeof(*all), by_length);
@@ -84,6 +108,10 @@ static int find_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side
     side->median[1] = median.start + median.length;
     side->longest[0] = longest.start;
     side->longest[1] = longest.start + longest.length;
+    side->loop[0] = INT64_MAX;
+    side->loop[1] = INT64_MIN;
+    for (size_t i = side->first; i < side->first + side->count; i++)
+        add_trace_to_loop(viewer, side, i);
     free(all);
     return 0;
 }
@@ -250,11 +278,46 @@ static void put_side(const struct nvt_viewer *viewer, const struct nvt_view_side
     nvt_buffer_printf(out, ",\"goes_on\":%d}", goes_on);
 }
 
+/* Whether a note says what its trace says, too. */
+static int is_of_trace(const struct nvt_input *input, const char *note)
+{
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        const size_t length = strlen(trace->path);
+        if (trace->warning && !strncmp(note, trace->path, length) &&
+            !strncmp(note + length, ": ", 2) && !strcmp(note + length + 2, trace->warning))
+            return 1;
+    }
+    return 0;
+}
+
+/* Files that were left out: notes that warn. */
+static void put_left_out(const struct nvt_input *input, size_t *count, struct nvt_buffer *out)
+{
+    static const char begin[] = "warning: ";
+    const char *at = (const char *)input->notes.data;
+    const char *behind = input->notes.size ? at + input->notes.size : at;
+    while (at < behind) {
+        const char *end = memchr(at, '\n', (size_t)(behind - at));
+        const size_t length = (size_t)((end ? end : behind) - at);
+        char text[8192];
+        snprintf(text, sizeof(text), "%.*s", (int)length, at);
+        if (!strncmp(text, begin, sizeof(begin) - 1) &&
+            !is_of_trace(input, text + sizeof(begin) - 1)) {
+            nvt_buffer_printf(out, "%s", (*count)++ ? "," : "");
+            nvt_json_quote(out, text + sizeof(begin) - 1);
+        }
+        at = end ? end + 1 : behind;
+    }
+}
+
 /* What could not be read. */
 static void put_warnings(const struct nvt_viewer *viewer, struct nvt_buffer *out)
 {
     size_t count = 0;
     nvt_buffer_printf(out, "],\"warnings\":[");
+    for (size_t i = 0; i < viewer->side_count; i++)
+        put_left_out(viewer->sides[i].input, &count, out);
     for (size_t i = 0; i < viewer->count; i++) {
         const struct nvt_trace *trace = viewer->traces[i]->trace;
         char text[1024];

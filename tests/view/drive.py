@@ -94,7 +94,7 @@ def keyboard(browser):
     print("Enter folds lanes, and the focus stays:", browser.ask("places.length") < before, browser.ask("document.activeElement.closest('#labels')!==null"))
     browser.key("Enter", 13, text="\r")
     print("and unfolds them:", browser.ask("places.length") == before)
-    browser.ask("everything();$('scroll').focus()")
+    browser.ask("loop();choose(null);point(null);$('scroll').focus()")
     browser.wait(READY)
     for key, code in (("ArrowDown", 40), ("ArrowRight", 39), ("Enter", 13)):
         browser.key(key, code)
@@ -141,24 +141,51 @@ def fingers(browser):
     print("and pinch:", browser.ask("location.hash") != before)
 
 
+def findings(browser):
+    """A finding's button leads to an event of its moment, which is in sight, and stays where it is; the rules that looked are named."""
+    browser.ask("$('findings').querySelector('button').scrollIntoView({block:'center'})")
+    top = "Math.round($('findings').querySelector('button').getBoundingClientRect().top)"
+    hash, before = browser.ask("location.hash"), browser.ask(top)
+    browser.ask("$('findings').querySelector('button').click()")
+    browser.wait("chosen&&$('event').querySelectorAll('.fields').length&&" + READY)
+    print("a finding leads to an event of its moment:", hash != browser.ask("location.hash") and
+          browser.ask("chosen.start===here&&chosen.start>from&&chosen.end<to&&chosen.end-chosen.start>(to-from)/10"))
+    print("its button stays where it is, no time is selected:", abs(browser.ask(top) - before) < 3, browser.ask("$('window').hidden"))
+    print("rules that looked:", browser.ask("/^\\d+ of \\d+ rules looked at iterations/.test(document.querySelector('#findings .looked').textContent)"))
+
+
+def search(browser):
+    """Names as one types; Enter and Shift+Enter go from event to event, and back."""
+    browser.ask("choose(null);show(8.7e9,8.75e9);$('text').focus()")
+    for letter in "GEMM":
+        browser.key(letter, 0, text=letter)
+    browser.wait("$('found').dataset.ready==='GEMM'")
+    print("names found:", browser.ask("document.querySelectorAll('#found button').length>5"))
+    places = []
+    for shift in (0, 0, 0, 8, 8):
+        before = browser.ask("$('found').dataset.place||''")
+        browser.key("Enter", 13, text="\r", modifiers=shift)
+        browser.wait("chosen&&$('found').dataset.place&&$('found').dataset.place!=='%s'" % before)
+        places.append(browser.ask("[parseInt($('found').dataset.place.replace(/,/g,'')),chosen.start]"))
+    first = places[0][0]
+    print("Enter goes to the next, Shift+Enter back:", [place - first for place, _ in places], [start for _, start in places[3:]] == [places[1][1], places[0][1]],
+          browser.ask("/gemm/i.test(chosen.name)&&chosen.start>from&&chosen.end<to&&document.activeElement===$('text')"))
+    browser.key("Escape", 27)
+
+
 def use(browser, address):
     browser.send("Page.navigate", url=address)
     browser.wait(READY)
     browser.wait("$('findings').dataset.ready")
     print("lanes:", browser.ask("new Set(all.lanes.map(lane=>all.kinds[lane.kind])).size"))
     print("idle and memory are labelled:", browser.ask("[...document.querySelectorAll('#labels li')].map(l=>l.textContent).filter(l=>/idle|memory/.test(l)).join()"))
-    before = browser.ask("location.hash")
-    browser.ask("document.querySelector('#findings button').click()")
-    browser.wait("$('window').dataset.ready&&" + READY)
-    print("a finding leads to its moment:", before != browser.ask("location.hash"))
+    findings(browser)
     over_a_kernel(browser)
     browser.ask("show(8.7e9,8.75e9);mark(8.7e9,8.75e9)")
     browser.wait("$('window').dataset.ready==='8700000000-8750000000'")
     print("iterations in the selected time:", browser.ask("[...document.querySelectorAll('#window tr')].find(r=>r.cells[0].textContent===':iteration').cells[1].textContent"))
     as_stats(browser)
-    browser.ask("$('text').value='GEMM';$('search').requestSubmit()")
-    browser.wait("$('found').dataset.ready==='GEMM'")
-    print("names found:", browser.ask("document.querySelectorAll('#found button').length>5"))
+    search(browser)
     for key in ("w", "d", "ArrowRight", "ArrowDown", "Enter", "0"):
         browser.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if len(key) == 1 else "")
         browser.wait(READY)
@@ -210,9 +237,12 @@ def overlay(browser):
             "side=all.sides[0],length=copy?side.longest[1]-side.longest[0]:side.median[1]-side.median[0];"
             "for(let i=0;i<list.length;i+=6)if(list[i]===side.median[0])return list[i+1]===length;return false})"))
         browser.wait("$('window').dataset.ready")
+        print("their lengths on the ruler:", browser.ask(
+            "lengths.map(l=>l.letter).join('')==='AB'&&lengths.every((l,i)=>l.length===(i?all.sides[0].longest[1]-all.sides[0].longest[0]:all.sides[0].median[1]-all.sides[0].median[0])"
+            "&&l.at-origin===l.length)&&origin===all.sides[0].median[0]"))
         print("iterations in the table:", browser.ask("[...document.querySelectorAll('#window td')].find(d=>d.textContent.startsWith(':iteration')).textContent"))
         browser.ask("$('tie').value='none';$('tie').onchange()")
-        browser.wait(READY + "&&copies.length===1")
+        browser.wait(READY + "&&copies.length===1&&!lengths.length")
         for number in (2, 5):
             browser.ask(at(0, "choose(spotOf(place,0,list,%d*6))" % number))
             browser.ask("pinned?compare():pin()")
@@ -241,6 +271,8 @@ def ranks(browser):
         browser.ask("document.querySelectorAll('#labels button')[1].click()")
         print("lanes of a rank fold:", browser.ask("places.length") < before)
         browser.ask("document.querySelectorAll('#labels button')[1].click()")
+        print("the tab and findings name both traces:", browser.ask("document.title.startsWith('job.rank0.nvt, job.rank1.nvt')"),
+              browser.wait("$('findings').dataset.ready") is None and browser.ask("[...$('findings').querySelectorAll('button')].every(b=>/ of job.rank[01].nvt$/.test(b.textContent))"))
         print("ranks on one axis:", len(spots) == 2 and spots[0][1] == spots[1][1], browser.ask("[...document.querySelectorAll('#labels li.process')].filter(l=>/rank [01], process/.test(l.textContent)).length"))
     finally:
         view.terminate()
@@ -267,6 +299,32 @@ def growing(browser):
     finally:
         view.terminate()
         view.wait()
+
+
+def ending(browser):
+    """The page says that the server has ended although nobody asks for anything, and that it is back."""
+    port = None
+    for _ in range(2):
+        view, address = start(NVTALLY, *(["--port", port] if port else []), TRACE)
+        port = address.split(":")[2].split("/")[0]
+        visit(browser, address)
+        browser.wait("$('findings').dataset.ready")
+        view.terminate()
+        view.wait()
+        browser.wait("$('live').textContent==='server ended'&&!$('live').hidden&&/start nvtally view again/.test($('note').textContent)&&!$('note').hidden")
+    print("the page says that the server has ended:", True)
+
+
+def folding(browser):
+    """A lane of many rows shows some until it is asked for all; what is searched for is shown all the same."""
+    browser.ask("(()=>{const lane=all.lanes.find(l=>all.kinds[l.kind]==='ranges');lane.tracks=22;layOut()})()")
+    height = "places.find(p=>all.kinds[p.lane.kind]==='ranges').height"
+    before, said = browser.ask(height), browser.ask("[...document.querySelectorAll('#labels li')].some(l=>/8 of 22 rows/.test(l.textContent))")
+    browser.ask("[...document.querySelectorAll('#labels button')].find(b=>/^all 22 rows/.test(b.title)).click()")
+    print("a lane of 22 rows shows 8, then all:", before, said, browser.ask(height))
+    browser.ask("[...document.querySelectorAll('#labels button')].find(b=>/^all 22 rows/.test(b.title)).click()")
+    print("and unfolds for what is looked for:", browser.ask(height), browser.ask(
+        "(()=>{const p=places.find(p=>all.kinds[p.lane.kind]==='ranges');reveal({lane:p.lane.id,copy:0,track:20,start:8.7e9,end:8.71e9});return %s})()" % height))
 
 
 def slow(browser):
@@ -369,6 +427,7 @@ def main():
         browser = Browser(BROWSER, "1280,800", FOLDER)
         use(browser, address)
         keyboard(browser)
+        folding(browser)
         for scheme, least in (("light", True), ("dark", False)):
             browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
             print(scheme + ":", (int(browser.ask("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")) > 127) == least)
@@ -378,6 +437,7 @@ def main():
         fingers(browser)
         compare(browser)
         growing(browser)
+        ending(browser)
         slow(browser)
         document(browser)
         comparison(browser)

@@ -1,16 +1,19 @@
 // The page of nvtally view: draws tiles that the server computes. Names are data: they only ever become text.
 'use strict';
 const $ = id => document.getElementById(id);
-const HEAD = 18, ROW = 16, CURVE = 36, GAP = 6, MOST_TRACKS = 64;
+const HEAD = 18, ROW = 16, CURVE = 36, GAP = 6, ROWS_MOST = 8;
 // Okabe and Ito's colours for all kinds of sight, lighter so that dark text reads on them.
 const COLORS = ['#8ecdf0', '#f2c14e', '#6fd0ae', '#f0a27a', '#d9a6c8', '#a9b8f0', '#cfd36b', '#9fd8d8', '#e8b7a0', '#b7d99a'];
 // Classes of operations have the colours of the charts (plots/looks.c): GEMM, attention, elementwise, copy, communication, others.
 const CLASSES = ['#0072b2', '#882255', '#cc79a7', '#f0e442', '#d55e00', '#bbbbbb'], DARK = ['#0072b2', '#882255'];
-const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another API call': '#8ecdf0', 'host code': '#c8603c'};
+const CAUSES = {'launch latency': '#9a9a9a', 'the host had waited': '#f2c14e', 'launch-bound': '#f0a27a', 'a launch that loads code': '#d9a6c8', 'another API call': '#8ecdf0', 'host code': '#c8603c', 'cause unknown': '#dcdcdc'};
 // Copies of a side that are shown, one or two: moments of one lie on the shown axis once its shift is taken from them.
+const COPIES = {A: '#8ecdf0', B: '#f2c14e'};
 let copies = [{side: 0, shift: 0, letter: ''}], pinned = null;
 let all, from = 0, to = 1, names = [], classes = [], tiles = new Map(), places = [], under = null, chosen = null, marked = null, side = 184;
 let busy = false, stale = false, wanted = '', drawing = false, pointer = null, links = [];
+// A moment that a finding is about; and of iterations that are laid over each other where they begin, and the length of each.
+let here = null, origin = 0, lengths = [];
 
 // In a document everything that can be asked is there already (analyze/view/embed.c).
 const data = $('data') && JSON.parse($('data').textContent);
@@ -64,17 +67,23 @@ const local = {
     if (coarse) return {ranges: [], operations: [], calls: [], more: 0, coarse};
     return {ranges: rows('ranges').map(([name, ...rest]) => [name, '', ...rest]), operations: rows('operations'), calls: rows('API calls'), more: 0};
   },
-  find({text, moment}) {
+  find({text, moment, lane = Infinity, track = 0, back}) {
+    const order = (a, b) => a[6] - b[6] || a[3] - b[3] || a[4] - b[4], place = [0, '', 0, lane, track, 0, moment];
+    const isAhead = row => back ? order(row, place) < 0 : order(row, place) > 0;
+    const comesBefore = (a, b) => isAhead(a) !== isAhead(b) ? isAhead(a) : back ? order(a, b) > 0 : order(a, b) < 0;
     const found = new Map();
+    let spans = 0, passed = 0, next;
     for (const span of all.sides.flatMap((_, side) => [...local.spans(side)])) {
       if (span.count > 1 || all.kinds[span.lane.kind] === 'iterations' || !span.name.toLowerCase().includes(text.toLowerCase())) continue;
-      const key = span.lane.trace + ' ' + span.name, row = found.get(key) || [span.lane.trace, span.name, 0, 0, 0, 0, NaN, 0];
-      row[2]++;
-      if (isNaN(row[6]) || (span.start > moment ? row[6] <= moment || span.start < row[6] : row[6] <= moment && span.start < row[6])) row.splice(3, 5, span.lane.id, span.track, span.row, span.start, span.end);
-      found.set(key, row);
+      const row = [span.lane.trace, span.name, 1, span.lane.id, span.track, span.row, span.start, span.end], key = span.lane.trace + ' ' + span.name, had = found.get(key);
+      spans++;
+      passed += isAhead(row) === !!back;
+      if (!next || comesBefore(row, next)) next = row;
+      row[2] += had ? had[2] : 0;
+      if (had && !comesBefore(row, had)) had[2]++; else found.set(key, [...row]);
     }
-    const list = [...found.values()].sort((a, b) => b[2] - a[2]);
-    return {spans: list.reduce((sum, row) => sum + row[2], 0), names: list.slice(0, 200)};
+    const ahead = next && isAhead(next);
+    return {spans, next, place: back ? ahead ? passed : spans : ahead ? passed + 1 : 1, names: [...found.values()].sort((a, b) => b[2] - a[2]).slice(0, 200)};
   },
 };
 const ask = async (what, values = {}) => {
@@ -84,12 +93,14 @@ const ask = async (what, values = {}) => {
   return reply.json();
 };
 const note = text => { $('note').hidden = !text; $('note').textContent = text || ''; };
-const failed = error => note('The server does not answer (' + error.message.trim() + '): is nvtally view still running?');
+const failed = error => silent >= SILENT ? ended() : note('The server does not answer (' + error.message.trim() + '): is nvtally view still running?');
 
 function time(ns, step = ns) {
   const size = Math.abs(step), [unit, by] = size >= 1e9 ? ['s', 1e9] : size >= 1e6 ? ['ms', 1e6] : size >= 1e3 ? ['µs', 1e3] : ['ns', 1];
   return Number((ns / by).toPrecision(ns === step ? 4 : 12)) + ' ' + unit;
 }
+// A moment, so that those of one finding differ.
+const when = ns => Math.abs(ns) >= 1e9 ? (ns / 1e9).toFixed(3) + ' s' : time(ns);
 const count = n => n.toLocaleString('en');
 // Control characters are shown as their pictures.
 const visible = text => text.replace(/[\u0000-\u001f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0))).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
@@ -145,17 +156,22 @@ function inOrder() {
 }
 // Processes whose lanes are folded.
 const folded = new Set(), groupOf = (lane, copy) => copy + ' ' + lane.trace + ' ' + lane.process;
-function putFold(item, group, name) {
-  const button = make('button', folded.has(group) ? '\u25b8' : '\u25be'), again = () => { layOut(); draw(); load(); [...$('labels').querySelectorAll('button')].find(one => one.dataset.group === group).focus(); };
-  button.dataset.group = group;
-  button.setAttribute('aria-expanded', String(!folded.has(group)));
-  button.setAttribute('aria-label', 'lanes of ' + visible(name));
-  button.onclick = () => { folded.delete(group) || folded.add(group); again(); };
+// Lanes of many rows show the first ones until all are asked for.
+const unfolded = new Set(), isLong = lane => lane.tracks > ROWS_MOST + 2, lineOf = (lane, copy) => [groupOf(lane, copy), lane.kind, lane.label].join();
+const rowsOf = (lane, copy) => Math.max(1, isLong(lane) && !unfolded.has(lineOf(lane, copy)) ? ROWS_MOST : lane.tracks || 1);
+function putButton(item, key, isOpen, name, toggle) {
+  const button = make('button', isOpen ? '\u25be' : '\u25b8');
+  button.dataset.group = key;
+  button.setAttribute('aria-expanded', String(isOpen));
+  button.setAttribute('aria-label', name);
+  button.title = name;
+  button.onclick = () => { toggle(); layOut(); draw(); load(); [...$('labels').querySelectorAll('button')].find(one => one.dataset.group === key).focus(); };
   item.prepend(button);
 }
 // Where lanes stand, from top to bottom: a line for each process, then its lanes.
 function layOut() {
-  side = innerWidth > 760 ? 184 : 0;
+  side = innerWidth <= 760 ? 0 : copies.length > 1 ? 206 : 184;
+  $('labels').style.setProperty('--side', side ? side + 'px' : '100%');
   const head = side ? 0 : HEAD, labels = $('labels'), lasts = [];
   let y = 0;
   places = [];
@@ -172,16 +188,17 @@ function layOut() {
     const group = groupOf(lane, copy), letter = copies[copy].letter;
     if (group !== lasts[copy] && (lane.process || all.traces.length > 1)) {
       const name = [all.traces.length > 1 && all.traces[lane.trace], lane.process].filter(text => text).join(': ');
-      putFold(label(name, y + 2, 'process', '', letter), group, name);
+      putButton(label(name, y + 2, 'process', '', letter), group, !folded.has(group), 'lanes of ' + visible(name), () => folded.delete(group) || folded.add(group));
       y += HEAD + 4;
     }
     lasts[copy] = group;
     if (folded.has(group)) continue;
-    const height = lane.unit === undefined ? Math.max(1, lane.tracks) * ROW : CURVE;
+    const rows = rowsOf(lane, copy), height = lane.unit === undefined ? rows * ROW : CURVE;
     // Not what the label says; bytes have KiB, MiB or GiB behind each value.
     const kind = all.kinds[lane.kind], extra = lane.unit === 'B' ? '' : lane.unit || (kind === lane.label || kind === 'GPU idle' ? '' : kind);
-    label(lane.label, y, '', extra, letter);
-    places.push({lane, copy, key, y: y + head, height});
+    const line = lineOf(lane, copy), item = label(lane.label, y, '', isLong(lane) && rows < lane.tracks ? extra + ', ' + rows + ' of ' + lane.tracks + ' rows' : extra, letter);
+    if (isLong(lane)) putButton(item, line, unfolded.has(line), 'all ' + lane.tracks + ' rows of ' + visible(lane.label) + ' ' + extra, () => unfolded.delete(line) || unfolded.add(line));
+    places.push({lane, copy, key, y: y + head, height, rows});
     y += head + height + GAP;
   }
   $('tall').style.height = Math.max(y, $('scroll').clientHeight) + 'px';
@@ -264,15 +281,23 @@ function steps() {
   return [1, 2, 5, 10].map(by => by * ten).find(step => step >= rough);
 }
 function paintRuler() {
-  const [pen, wide] = canvasOf('ruler', 26), step = steps();
+  const [pen, wide] = canvasOf('ruler', lengths.length ? 44 : 26), step = steps();
   pen.fillStyle = css('--faint');
   pen.strokeStyle = css('--line');
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
-    const place = Math.round(x(at)) + .5;
+  for (let at = Math.ceil((from - origin) / step) * step; at <= to - origin; at += step) {
+    const place = Math.round(x(at + origin)) + .5;
     pen.beginPath(); pen.moveTo(place, 16); pen.lineTo(place, 26); pen.stroke();
     pen.fillText(time(at, Math.max(step, Math.abs(at) >= 1e9 ? 1e9 : Math.abs(at) >= 1e6 ? 1e6 : step)), place + 3, 10);
   }
-  if (side) { pen.fillStyle = css('--paper'); pen.fillRect(0, 0, side, 26); pen.fillStyle = css('--ink'); pen.fillText(time(to - from) + ' shown', 6, 13); }
+  for (const {letter, at, length} of lengths) {
+    const said = letter + ' ' + time(length), place = x(at), room = pen.measureText(said).width + 8, left = Math.min(place - (letter === 'A' ? room : 0), wide - room);
+    if (place < side || place > wide) continue;
+    pen.fillStyle = COPIES[letter];
+    pen.fillRect(Math.max(side, left), 28, room, 14);
+    pen.fillStyle = '#1a1a1a';
+    pen.fillText(said, Math.max(side, left) + 4, 35);
+  }
+  if (side) { pen.fillStyle = css('--paper'); pen.fillRect(0, 0, side, 44); pen.fillStyle = css('--ink'); pen.fillText(time(to - from) + ' shown', 6, 13); }
 }
 function text(pen, what, left, top, right, ink) {
   const room = right - left - 6;
@@ -282,13 +307,14 @@ function text(pen, what, left, top, right, ink) {
     let length = Math.min(said.length, Math.ceil(said.length * room / wide));
     do said = what.slice(0, --length) + '…'; while (length > 1 && pen.measureText(said).width > room);
   }
+  if (said.length < 6 && said.length < what.length) return; // three letters say nothing
   pen.fillStyle = ink;
   pen.fillText(said, left + 3, top + ROW / 2);
 }
 function paintSpans(pen, place, top) {
   const tile = tiles.get(place.key), right = side + width();
   if (!tile || !tile.tracks) return;
-  tile.tracks.forEach((track, number) => {
+  tile.tracks.slice(0, place.rows).forEach((track, number) => {
     const y = place.y + number * ROW - top;
     for (let i = 0; i < track.length; i += 6) {
       const [start, length, ns, many, name] = track.slice(i, i + 5);
@@ -330,7 +356,7 @@ function paintCurve(pen, place, top) {
 const quantity = (value, unit) => unit === 'B' || unit === 'bytes' ? (value >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' : value >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' : value >= 1024 ? (value / 1024).toFixed(1) + ' KiB' : value + ' B') : Number(value.toPrecision(4)) + (unit ? ' ' + unit : '');
 function box(pen, spot, top, ink) {
   const place = placeOf(spot);
-  if (!place) return;
+  if (!place || (spot.track || 0) >= place.rows) return;
   const a = Math.max(side, x(spot.start)), b = Math.min(side + width(), Math.max(x(spot.end), x(spot.start) + 2));
   if (b < a) return;
   pen.strokeStyle = ink;
@@ -354,7 +380,7 @@ function paint() {
   const [pen, wide] = canvasOf('lanes', height);
   pen.strokeStyle = css('--line');
   const step = steps();
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step) { const place = Math.round(x(at)) + .5; pen.globalAlpha = .4; pen.beginPath(); pen.moveTo(place, 0); pen.lineTo(place, height); pen.stroke(); pen.globalAlpha = 1; }
+  for (let at = Math.ceil((from - origin) / step) * step + origin; at <= to; at += step) { const place = Math.round(x(at)) + .5; pen.globalAlpha = .4; pen.beginPath(); pen.moveTo(place, 0); pen.lineTo(place, height); pen.stroke(); pen.globalAlpha = 1; }
   for (const place of seen()) {
     pen.strokeStyle = css('--line');
     pen.strokeRect(-1, Math.round(place.y + place.height - top + GAP / 2) + .5, wide + 2, 0);
@@ -364,6 +390,9 @@ function paint() {
     const a = Math.max(side, x(Math.min(...marked))), b = Math.min(wide, x(Math.max(...marked)));
     pen.fillStyle = css('--mark'); pen.globalAlpha = .15; pen.fillRect(a, 0, Math.max(0, b - a), height); pen.globalAlpha = 1;
   }
+  const line = (at, ink) => { const place = Math.round(x(at)) + .5; if (place < side) return; pen.strokeStyle = ink; pen.setLineDash([4, 3]); pen.beginPath(); pen.moveTo(place, 0); pen.lineTo(place, height); pen.stroke(); pen.setLineDash([]); };
+  for (const {letter, at} of lengths) line(at, COPIES[letter]);
+  if (here !== null) line(here, css('--mark'));
   paintLinks(pen, top);
   if (under) box(pen, under, top, css('--ink'));
   if (chosen) box(pen, chosen, top, css('--mark'));
@@ -465,9 +494,12 @@ async function choose(spot) {
   draw();
 }
 function reveal(spot) {
-  if (folded.delete(groupOf(laneOf(spot), spot.copy || 0))) layOut();
-  const place = placeOf(spot), scroll = $('scroll');
-  if (place && (place.y < scroll.scrollTop || place.y + place.height > scroll.scrollTop + scroll.clientHeight)) scroll.scrollTop = Math.max(0, place.y - scroll.clientHeight / 3);
+  const lane = laneOf(spot), copy = spot.copy || 0;
+  const wasFolded = folded.delete(groupOf(lane, copy)), isBelow = (spot.track || 0) >= rowsOf(lane, copy);
+  if (isBelow) unfolded.add(lineOf(lane, copy));
+  if (wasFolded || isBelow) layOut();
+  const place = placeOf(spot), scroll = $('scroll'), y = place ? place.y + (spot.track || 0) * ROW : 0;
+  if (place && (y < scroll.scrollTop || y + Math.min(place.height, 2 * ROW) > scroll.scrollTop + scroll.clientHeight)) scroll.scrollTop = Math.max(0, y - scroll.clientHeight / 3);
   lookAt(spot.start, spot.end);
 }
 // Two events on one axis: of two sides, or of one side that is then shown twice.
@@ -493,14 +525,18 @@ function tie(sides, shift) {
   copies = sides.map((of, number) => ({side: of, shift: number ? shift : 0, letter: sides.length > 1 ? 'AB'[number] : ''}));
   tiles.clear();
   wanted = '';
-  marked = chosen = under = null;
+  marked = chosen = under = here = null;
+  origin = 0;
   links = [];
+  lengths = [];
   $('window').hidden = $('event').hidden = true;
   layOut();
 }
 // Two spans of time that begin at the same place: the longer one fills the page, the table is of each in its own length.
 function stand(a, b) {
   const length = Math.max(a.end - a.start, b.end - b.start);
+  origin = a.start;
+  lengths = [{letter: 'A', at: a.end, length: a.end - a.start}, {letter: 'B', at: a.start + b.end - b.start, length: b.end - b.start}];
   show(a.start - length * .02, a.start + length * 1.02 + 1);
   mark(a.start, a.start + length, [a.end, b.end - b.start + a.start]);
 }
@@ -555,36 +591,79 @@ async function mark(a, b, ends) {
     $('window').dataset.ready = begin + '-' + end;
   } catch (error) { failed(error); }
 }
-async function find(what) {
-  const out = open('found', !!what);
-  if (!what) return;
+function spotOfHit([trace, name, , lane, track, row, begins, ends]) {
+  const copy = copies.findIndex(one => isOf(trace, all.sides[one.side]));
+  return copy < 0 ? null : {lane, copy, track, row, start: begins - copies[copy].shift, end: ends - copies[copy].shift, ns: ends - begins, count: 1, name};
+}
+// Names that hold a text, as one types; `way` 1 goes to the next of their events, −1 to the one before.
+let looks = 0, typing = 0, jumps = Promise.resolve();
+async function find(what, way = 0, now = '') {
+  const ticket = ++looks;
+  if (!what) { open('found', false); $('hits').textContent = ''; return; }
+  const place = chosen && !chosen.curve ? {moment: Math.round(raw(chosen)), lane: chosen.lane, track: chosen.track} : {moment: Math.round(from + copies[0].shift) - (way >= 0)};
   try {
-    const reply = await ask('find', {text: what, moment: Math.round(raw(chosen || {start: from}))});
-    make('p', count(reply.spans) + (reply.spans === 1 ? ' event' : ' events') + ' of ' + count(reply.names.length) + (reply.names.length === 1 ? ' name' : ' names') + (data ? ', of those that the document has' : ''), out);
-    for (const [trace, name, n, lane, track, row, begins, ends] of reply.names) {
-      const line = make('p', undefined, out), copy = copies.findIndex(one => isOf(trace, all.sides[one.side]));
-      if (copy < 0) continue;
-      const start = begins - copies[copy].shift, end = ends - copies[copy].shift;
-      go(line, name || 'no name', async () => { const spot = {lane, copy, track, row, start, end, ns: end - start, count: 1, name}; reveal(spot); await choose(spot); find($('text').value); });
-      make('span', count(n) + (all.traces.length > 1 ? ' in ' + all.traces[trace] : ''), line);
+    const reply = await ask('find', {text: what, ...place, ...way < 0 ? {back: 1} : {}});
+    if (ticket !== looks) return;
+    const next = way && reply.next && spotOfHit(reply.next);
+    if (next) {
+      reveal(next);
+      choose(next);
+      await find(what, 0, count(reply.place) + ' of ');
+      return;
     }
+    const out = open('found');
+    make('p', now + count(reply.spans) + (reply.spans === 1 ? ' event' : ' events') + ' of ' + count(reply.names.length) + (reply.names.length === 1 ? ' name' : ' names') + (data ? ', of those that the document has' : ''), out);
+    for (const row of reply.names) {
+      const spot = spotOfHit(row);
+      if (!spot) continue;
+      const line = make('p', undefined, out);
+      go(line, row[1] || 'no name', () => { reveal(spot); choose(spot); find(what); });
+      make('span', count(row[2]) + (all.traces.length > 1 ? ' in ' + all.traces[row[0]] : ''), line);
+    }
+    $('hits').textContent = now + count(reply.spans);
     $('found').dataset.ready = what;
+    $('found').dataset.place = now;
   } catch (error) { failed(error); }
+}
+const jump = way => { clearTimeout(typing); jumps = jumps.then(() => find($('text').value, way)); };
+// What is opened above a button leaves it where it is.
+async function still(button, action) {
+  const aside = document.querySelector('aside'), top = () => button.getBoundingClientRect().top, before = top(), back = () => { aside.scrollTop += top() - before; };
+  const done = action();
+  back();
+  await done;
+  back();
+}
+// Lanes of findings are numbered without those of critical paths, which come later.
+function visit(finding, moment) {
+  const copy = Math.max(0, copies.findIndex(one => one.side === finding.side)), start = moment.at - copies[copy].shift;
+  const lane = all.lanes.filter(one => all.kinds[one.kind] !== 'critical path')[moment.lane];
+  here = start;
+  if (lane) {
+    const spot = {lane: lane.id, copy, track: moment.track, row: moment.row, start, end: start + moment.end - moment.at, ns: moment.end - moment.at, count: 1, name: moment.name};
+    reveal(spot);
+    return choose(spot);
+  }
+  const place = places.find(one => one.copy === copy && one.lane.trace === finding.trace);
+  if (place && all.traces.length > 1) $('scroll').scrollTop = Math.max(0, place.y - 2 * HEAD);
+  show(start - 2e6, start + 8e6);
+  return choose(null);
 }
 async function findings() {
   if (isPart) { open('findings').textContent = 'They are of the whole recording.'; return; }
   const out = open('findings');
   out.textContent = 'Looking …';
   try {
-    const reply = await ask('findings');
+    const reply = await ask('findings'), side = number => all.sides.length > 1 ? 'AB'[number] + ': ' : '';
     out.textContent = reply.findings.length ? '' : 'Nothing was found.';
     for (const finding of reply.findings) {
-      make('h3', (all.sides.length > 1 ? 'AB'[finding.side] + ': ' : '') + finding.title, out);
+      make('h3', side(finding.side) + finding.title, out);
       make('p', finding.what, out);
       for (const key of ['where', 'evidence', 'remedy']) if (finding[key]) make('p', key + ': ' + finding[key], out);
-      const line = make('p', undefined, out);
-      for (const at of finding.moments) go(line, 'at ' + time(at), () => { const on = at - (copies.find(copy => copy.side === finding.side) || copies[0]).shift; show(on - 2e6, on + 8e6); mark(on, on + 1e6); });
+      const line = make('p', undefined, out), of = all.traces.length > 1 && finding.trace !== undefined ? ' of ' + all.traces[finding.trace] : '';
+      for (const moment of finding.moments) { const button = go(line, 'at ' + when(moment.at) + of, () => still(button, () => visit(finding, moment))); }
     }
+    reply.looked.forEach((lines, number) => { for (const line of lines) make('p', side(number) + line, out, 'looked'); });
     $('findings').dataset.ready = 'yes';
   } catch (error) { out.textContent = error.message; }
 }
@@ -599,7 +678,7 @@ function step(right, down) {
   const now = under || chosen, place = now ? placeOf(now) : seen()[0];
   if (!place) return;
   let at = places.indexOf(place), track = (now ? now.track : 0) + down;
-  if (track < 0 || track >= Math.max(1, place.lane.tracks)) { at = Math.max(0, Math.min(places.length - 1, at + down)); track = down < 0 ? Math.max(1, places[at].lane.tracks) - 1 : 0; }
+  if (track < 0 || track >= place.rows) { at = Math.max(0, Math.min(places.length - 1, at + down)); track = down < 0 ? places[at].rows - 1 : 0; }
   const {lane, copy} = places[at], tile = tiles.get(places[at].key), list = tile && tile.tracks && tile.tracks[track] || [];
   const middle = now ? now.start : (from + to) / 2;
   let best = -1;
@@ -616,10 +695,10 @@ function step(right, down) {
 }
 function key(event) {
   if (event.target === $('tie')) return;
-  if (event.target === $('text')) { if (event.key === 'Escape') $('scroll').focus(); return; }
+  if (event.target === $('text')) { if (event.key === 'Escape') $('scroll').focus(); if (event.key === 'Enter') { event.preventDefault(); jump(event.shiftKey ? -1 : 1); } return; }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const keys = {w: () => zoom(.7), s: () => zoom(1 / .7), a: () => move(-.2), d: () => move(.2), '0': everything, '+': () => zoom(.7), '-': () => zoom(1 / .7), '/': () => $('text').focus(), p: pin, c: compare, m: () => markEvent(), M: () => markEvent(true), '?': () => { $('keys').open = true; $('keys').scrollIntoView(); },
-    f: () => marked ? show(...marked) : chosen && lookAt(chosen.start, chosen.end), Escape: () => { marked = null; $('window').hidden = true; choose(null); point(null); },
+    f: () => marked ? show(...marked) : chosen && lookAt(chosen.start, chosen.end), Escape: () => { marked = here = null; $('window').hidden = true; choose(null); point(null); },
     ArrowRight: () => step(1, 0), ArrowLeft: () => step(-1, 0), ArrowDown: () => step(0, 1), ArrowUp: () => step(0, -1), Enter: () => under && choose(under)};
   if (event.target.closest('aside, nav') && /Arrow/.test(event.key) || event.target.closest('button, summary') && event.key === 'Enter') return;
   if (keys[event.key]) { keys[event.key](); event.preventDefault(); }
@@ -682,7 +761,8 @@ function up(event) {
 
 // What there is to know of all of it; where a file was cut or is damaged, that.
 function noteAll() {
-  const said = [...all.warnings];
+  const most = 3, said = all.warnings.slice(0, most);
+  if (all.warnings.length > most) said.push(count(all.warnings.length - most) + ' more warnings are on the terminal.');
   if (all.unaligned) said.push('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
   if (!all.lanes.length) said.push('This trace has no events.');
   note(visible(said.join(' · ')));
@@ -706,11 +786,22 @@ function status(now) {
   isPart = !!now.is_beginning;
   isBeginning = isPart && !now.failed;
   lacksPath = !!now.lacks_path;
+  $('live').className = '';
   $('live').hidden = !now.is_beginning && !lacksPath && !all.sides.some(of => of.goes_on);
   $('live').textContent = now.failed ? 'the beginning only' : isBeginning ? 'reading the rest: ' + progress(now) : lacksPath ? 'following the critical path' : 'recording';
   if (now.failed) note('The rest cannot be read: ' + visible(now.failed));
   edition = now.edition;
   document.documentElement.dataset.edition = isBeginning || lacksPath ? '' : edition;
+}
+// It does not answer, although nobody asks for anything.
+const SILENT = 2;
+let silent = 0;
+function ended() {
+  $('live').hidden = false;
+  $('live').className = 'ended';
+  $('live').textContent = 'server ended';
+  note('nvtally view has ended, or the connection to it. What is shown stays, but nothing more can be asked for: start nvtally view again, and open the address that it prints.');
+  document.documentElement.dataset.ended = 'yes';
 }
 async function watch() {
   if (watching || document.hidden) return;
@@ -741,7 +832,9 @@ async function watch() {
       }
     }
     status(now);
-  } catch { /* the next question says so */ }
+    if (silent >= SILENT) { noteAll(); delete document.documentElement.dataset.ended; }
+    silent = 0;
+  } catch { if (++silent === SILENT) ended(); }
   watching = false;
   if (isBeginning || lacksPath) setTimeout(watch, 200);
 }
@@ -769,7 +862,7 @@ async function begin() {
     await getLanes();
   } catch (error) { failed(error); return; }
   $('title').textContent = visible(all.sides.map((of, number) => (all.sides.length > 1 ? 'AB'[number] + ' ' : '') + all.traces.slice(of.first, of.first + of.traces).join(', ')).join(' vs '));
-  document.title = visible(all.traces[0] || '') + ' – nvtally view';
+  document.title = $('title').textContent + ' – nvtally view';
   noteAll();
   if (now) status(now);
   const legend = (name, fill) => { const item = make('li', undefined, $('colors')); make('i', undefined, item).style.background = fill; item.append(name); };
@@ -797,7 +890,8 @@ async function begin() {
   $('out').onclick = () => zoom(2);
   $('all').onclick = everything;
   $('help').onclick = () => { $('keys').open = true; $('keys').scrollIntoView(); };
-  $('search').onsubmit = event => { event.preventDefault(); find($('text').value); };
+  $('search').onsubmit = event => { event.preventDefault(); jump(1); };
+  $('text').oninput = () => { clearTimeout(typing); typing = setTimeout(() => find($('text').value), 150); };
   findings();
   if (data) return;
   watch();
