@@ -136,7 +136,7 @@ static void test_forwarded(void **state)
     }
     const struct passwd user = user_of_sshd();
     const uint16_t port = free_port(), here = free_port();
-    struct paths paths;
+    struct paths paths = {0};
     make_files(&paths, &user, port);
     struct view_running view = view_run_of("docs/results/h100/traces/train.nvt");
     const char *const daemon[] = {SSHD, "-D", "-e", "-f", paths.settings, NULL};

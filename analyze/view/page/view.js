@@ -125,6 +125,7 @@ function color(lane, id, name) {
   }
   return found;
 }
+const narrow = matchMedia('(max-width: 760px)'); // as in the style
 const width = () => Math.max(50, $('scroll').clientWidth - side);
 const x = moment => side + (moment - from) / (to - from) * width();
 const moment = px => from + (px - side) / width() * (to - from);
@@ -170,7 +171,7 @@ function putButton(item, key, isOpen, name, toggle) {
 }
 // Where lanes stand, from top to bottom: a line for each process, then its lanes.
 function layOut() {
-  side = innerWidth <= 760 ? 0 : copies.length > 1 ? 206 : 184;
+  side = narrow.matches ? 0 : copies.length > 1 ? 206 : 184;
   $('labels').style.setProperty('--side', side ? side + 'px' : '100%');
   const head = side ? 0 : HEAD, labels = $('labels'), lasts = [];
   let y = 0;
@@ -884,7 +885,9 @@ async function begin() {
     on.addEventListener('pointerleave', () => { if (!fingers.size) point(null); });
   }
   addEventListener('keydown', key);
-  new ResizeObserver(() => { layOut(); draw(); load(); }).observe($('scroll'));
+  const again = () => { layOut(); draw(); load(); };
+  new ResizeObserver(again).observe($('scroll'));
+  narrow.addEventListener('change', again);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
   $('in').onclick = () => zoom(.5);
   $('out').onclick = () => zoom(2);
