@@ -29,7 +29,11 @@
 /* Whose sshd it is: the user of this test, or daemon, of root. (Some sshd take nobody for locked.) */
 static struct passwd user_of_sshd(void)
 {
-    const struct passwd *user = getuid() ? getpwuid(getuid()) : getpwnam("daemon");
+    /* cppcheck-suppress getpwuidCalled ; one thread */
+    const struct passwd *user = getpwuid(getuid());
+    if (!getuid())
+        /* cppcheck-suppress getpwnamCalled ; one thread */
+        user = getpwnam("daemon");
     if (!user) {
         print_message("not run: no ordinary user\n");
         skip();

@@ -360,7 +360,7 @@ static uint32_t event_at(const struct nvt_viewer *viewer, size_t trace, int64_t 
         NVT_VIEW_GAPS,      NVT_VIEW_STREAM, NVT_VIEW_CALLS, NVT_VIEW_OS_CALLS,
         NVT_VIEW_MPI_CALLS, NVT_VIEW_RANGES, NVT_VIEW_MARKS};
     const struct nvt_scene *scene = &viewer->scenes[trace];
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+    for (size_t k = 0; k < NVT_COUNT_OF(kinds); k++)
         for (uint32_t lane = 0; lane < scene->count; lane++)
             for (uint32_t t = 0;
                  scene->lanes[lane].kind == kinds[k] && t < scene->lanes[lane].tracks.count; t++) {

@@ -256,7 +256,7 @@ static int is_addressed_here(const struct nvt_view_server *server, struct MHD_Co
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
     const char *host =
         server->http.MHD_lookup_connection_value(to, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    for (size_t i = 0; host && i < sizeof(names) / sizeof(*names); i++) {
+    for (size_t i = 0; host && i < NVT_COUNT_OF(names); i++) {
         const size_t length = strlen(names[i]);
         if (strncasecmp(host, names[i], length) != 0)
             continue;
