@@ -68,6 +68,15 @@ static int map_callers(struct nvt_map *callers, const struct nvt_trace *trace)
     return 0;
 }
 
+/* Whether any call is of another process. Where none is, there is nothing to look up. */
+static int has_callers_besides(const struct nvt_trace *trace, uint32_t process)
+{
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        if (trace->threads.process[trace->apis.thread[i]] != process)
+            return 1;
+    return 0;
+}
+
 static uint32_t caller_of(const struct nvt_map *callers, uint64_t correlation, uint32_t first)
 {
     uint32_t caller = nvt_map_get(callers, correlation);
@@ -113,7 +122,9 @@ static int own_operations(struct nvt_kineto *reader)
     if (!has_unowned(trace))
         return 0;
     uint32_t first = first_process(trace);
-    int status = first == NVT_NONE || map_callers(&callers, trace) ? out_of_memory(reader) : 0;
+    int status = first == NVT_NONE ? out_of_memory(reader) : 0;
+    if (!status && has_callers_besides(trace, first) && map_callers(&callers, trace))
+        status = out_of_memory(reader);
     for (uint32_t i = 0; i < trace->ops.count && !status; i++)
         if (trace->ops.process[i] == NVT_NONE)
             trace->ops.process[i] = caller_of(&callers, trace->ops.correlation[i], first);

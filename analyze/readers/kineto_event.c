@@ -472,7 +472,7 @@ int nvt_kineto_add(struct nvt_kineto *reader)
         return add_name(reader);
     if (reader->only_names)
         return 0;
-    if (!event->phase || !strchr("XBEbeSFniIRC", event->phase)) {
+    if (event->phase != 'X' && (!event->phase || !strchr("BEbeSFniIRC", event->phase))) {
         const int taken =
             event->phase && strchr("sft", event->phase) ? nvt_dialect_flow(reader) : 0;
         reader->unread[event->phase & 127] += !taken;

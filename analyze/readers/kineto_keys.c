@@ -100,6 +100,9 @@ static size_t sizes[NVT_COUNT_OF(keys)];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_int is_filled; /* quicker to see than `once` */
 
+/* By the low six bits of a size, whether any key of it begins with a character (bit: its low six bits): most keys of a file do not. */
+static uint64_t firsts[64];
+
 static uint64_t word_at(const char *text, size_t size)
 {
     uint64_t word = 0;
@@ -128,6 +131,7 @@ static void fill_slots(void)
     for (size_t i = 0; i < NVT_COUNT_OF(keys); i++) {
         sizes[i] = strlen(keys[i].text);
         words[i] = words_of(keys[i].text, sizes[i]);
+        firsts[sizes[i] & 63] |= UINT64_C(1) << (keys[i].text[0] & 63);
         uint8_t slot = slot_of(words[i], sizes[i]);
         while (slots[slot])
             slot++;
@@ -140,7 +144,7 @@ int nvt_kineto_key(const char *text, size_t size)
 {
     if (!atomic_load_explicit(&is_filled, memory_order_acquire))
         pthread_once(&once, fill_slots);
-    if (!size)
+    if (!size || !(firsts[size & 63] >> (*text & 63) & 1))
         return OTHER_KEY;
     const struct words of = words_of(text, size);
     for (uint8_t slot = slot_of(of, size); slots[slot]; slot++) {
