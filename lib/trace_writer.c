@@ -121,13 +121,31 @@ static int take_file(int descriptor, const char *path, struct nvt_error *err)
     return check_trace(path, err);
 }
 
+/* A named pipe that nobody reads would keep us until somebody does. *held keeps its reader until we have it; -1: it is none. 0, or -1
+ * with err. */
+static int hold_pipe(const char *path, int *held, struct nvt_error *err)
+{
+    struct stat status;
+    *held = -1;
+    if (stat(path, &status) || !S_ISFIFO(status.st_mode))
+        return 0;
+    *held = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return *held < 0 && errno == ENXIO ? nvt_fail_at(err, path, -1, "is a pipe that nobody reads")
+                                       : 0;
+}
+
 /* The descriptor of the file, with what it holds; or -1 with err. */
 static int open_trace(const char *path, struct nvt_error *err)
 {
     struct stat status;
-    int descriptor = nvt_open_file(path);
+    int held;
+    if (hold_pipe(path, &held, err))
+        return -1;
+    int descriptor = nvt_open_file(path), cause = errno;
+    if (held >= 0)
+        close(held);
     if (descriptor < 0)
-        return nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(errno));
+        return nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(cause));
     if (!fstat(descriptor, &status) && S_ISREG(status.st_mode) &&
         take_file(descriptor, path, err)) {
         close(descriptor);

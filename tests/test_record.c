@@ -563,6 +563,33 @@ static void leaves_the_output_alone_when_nothing_runs(void **state)
     assert_int_equal(lstat(device, &status), 0);
 }
 
+/* It waits for nobody who may never come, and whom no signal would end. */
+static void a_pipe_that_nobody_reads_is_named(void **state)
+{
+    (void)state;
+    const char *pipe_path = recorded_in("pipe");
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    const char *argv[] = {"nvtally", "record", "-o", pipe_path, "--", "echo", "ran", NULL};
+    struct cli_options options = {.timeout_s = 20};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_failure(&result, "is a pipe that nobody reads");
+    cli_result_free(&result);
+    char script[2000];
+    snprintf(script, sizeof(script),
+             "cat %s >%s & exec \"$0\" record --trace nvtx -o %s -- %s plain", pipe_path,
+             recorded_path(), pipe_path, cli_client("life"));
+    const char *read_it[] = {"sh", "-c", script, cli_built("nvtally"), NULL};
+    for (int try = 0; try < 50; try++) {
+        result = cli_run_with(&options, read_it); /* cat may not have come yet */
+        const int is_read = result.status == 3;
+        cli_result_free(&result);
+        if (is_read)
+            break;
+        assert_true(try < 49);
+    }
+    unlink(pipe_path);
+}
+
 static void leaves_another_tool_alone(void **state)
 {
     (void)state;
@@ -777,6 +804,7 @@ int main(void)
         cmocka_unit_test(roots_without_the_collector_are_named),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_the_output_alone_when_nothing_runs),
+        cmocka_unit_test(a_pipe_that_nobody_reads_is_named),
         cmocka_unit_test(leaves_another_tool_alone),
         cmocka_unit_test(leaves_no_session_behind),
         cmocka_unit_test(keeps_to_the_folder_that_was_asked_for),
