@@ -119,6 +119,39 @@ static void captures_begin_and_end(void **state)
     nvt_trace_free(first);
 }
 
+/* CUPTI is loaded when the device has long been up, stopped, and started again, three times. */
+static void late_starts_record_as_well(void **state)
+{
+    (void)state;
+    char library[600];
+    static const char script[] = "\"$1\" steady & sleep 0.2; for i in 1 2 3; do \"$0\" ctl start; "
+                                 "sleep 0.2; \"$0\" ctl stop; "
+                                 "sleep 0.05; done; wait";
+    snprintf(library, sizeof(library), "NVTALLY_CUPTI=%s",
+             cli_built("tests/libcupti-stand-in-second.so"));
+    const char *environment[] = {library, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", NULL};
+    const struct cli_options options = {.environment = environment};
+    struct cli_result result = cli_run_with(
+        &options, (const char *const[]){"nvtally", "record", "--dormant", "--trace", "nvtx,kernel",
+                                        "-o", recorded_path(), "--", "sh", "-c", script,
+                                        cli_built("nvtally"), cli_client("device"), NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    const uint32_t ticks = recorded_count(trace, "tick"), ran = kernels(trace);
+    assert_true(has_note(trace, "recorded in 3 parts"));
+    assert_true(ran > 0 && ran <= ticks + 3);
+    /* Also of the last part, which took 200 ms at least. */
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        last = trace->ranges.start[i] > trace->ranges.start[last] ? i : last;
+    uint32_t late = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        late += trace->ops.launch[i] > trace->ranges.start[last] - 100000000;
+    assert_true(late > 0);
+    nvt_trace_free(trace);
+}
+
 /* Each gets its own records, as PyTorch's profiler and nvtally in a process. */
 static void another_tool_records_as_well(void **state)
 {
@@ -193,6 +226,7 @@ int main(void)
         cmocka_unit_test(kernels_lie_in_their_ranges),
         cmocka_unit_test(every_level_is_recorded),
         cmocka_unit_test(captures_begin_and_end),
+        cmocka_unit_test(late_starts_record_as_well),
         cmocka_unit_test(another_tool_records_as_well),
         cmocka_unit_test(clocks_are_compared),
         cmocka_unit_test(the_first_interface_is_left),

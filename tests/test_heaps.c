@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/memory/levels.h"
+#include "../lib/count_of.h"
 #include "record_kit.h"
 
 enum { HEAP = 16 << 20, LOADED_BYTES = 10000, TRAINED_BYTES = 20000, REGIONS = 1000, LEFT = 10 };
@@ -81,6 +82,43 @@ static void regions_are_memory(void **state)
     nvt_trace_free(trace);
 }
 
+/* What is allocated after each row of the model's memory, and reserved. */
+static void what_changes_is_followed(void **state)
+{
+    (void)state;
+    static const struct {
+        enum nvt_memory_kind kind;
+        uint64_t bytes;
+        int64_t allocated, reserved;
+    } expected[] = {
+        {NVT_MEMORY_ALLOC, 0, 0, HEAP},       {NVT_MEMORY_ALLOC, 1000, 1000, HEAP},
+        {NVT_MEMORY_ALLOC, 1000, 2000, HEAP}, {NVT_MEMORY_ALLOC, 1000, 3000, HEAP},
+        {NVT_MEMORY_FREE, 1000, 2000, HEAP},  {NVT_MEMORY_ALLOC, 5000, 7000, HEAP},
+        {NVT_MEMORY_FREE, 5000, 2000, HEAP},  {NVT_MEMORY_ALLOC, 2000, 4000, HEAP},
+        {NVT_MEMORY_FREE, 2000, 2000, HEAP},  {NVT_MEMORY_FREE, 1000, 1000, HEAP},
+        {NVT_MEMORY_FREE, 1000, 0, HEAP},     {NVT_MEMORY_ALLOC, 700, 700, HEAP},
+        {NVT_MEMORY_FREE, 700, 0, HEAP},      {NVT_MEMORY_FREE, 0, 0, 0},
+        {NVT_MEMORY_ALLOC, 300, 300, 300},
+    };
+    struct nvt_trace *trace = record("changes");
+    const struct nvt_memory *memory = &trace->memory;
+    struct nvt_levels levels = {0};
+    assert_int_equal(nvt_levels_make(&levels, trace), 0);
+    assert_int_equal(levels.count, 1);
+    assert_int_equal(memory->count, NVT_COUNT_OF(expected));
+    for (uint32_t i = 0; i < memory->count; i++) {
+        if (memory->kind[i] != expected[i].kind || memory->bytes[i] != expected[i].bytes ||
+            nvt_level_allocated(&levels.series[0], i) != expected[i].allocated)
+            fail_msg("row %u: %d, %llu bytes, %lld allocated", i, memory->kind[i],
+                     (unsigned long long)memory->bytes[i],
+                     (long long)nvt_level_allocated(&levels.series[0], i));
+        if (memory->reserved[i] != (uint64_t)expected[i].reserved)
+            fail_msg("row %u: %llu reserved", i, (unsigned long long)memory->reserved[i]);
+    }
+    nvt_levels_free(&levels);
+    nvt_trace_free(trace);
+}
+
 /* MiB of a column of a report's row, counted from 0. */
 static double mib_of(const char *csv, const char *row, int column)
 {
@@ -138,6 +176,20 @@ static void what_had_not_begun_is_said(void **state)
     struct cli_result result = report("memory_peak");
     assert_non_null(said_of(&result, "1 region of NVTX heaps began before the recording"));
     assert_null(said_of(&result, "memory of the host"));
+    cli_result_free(&result);
+}
+
+static void a_late_recording_says_what_it_does_not_know(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "record", "--capture", "train", "-o",
+                                      recorded_path(), "--", cli_client("heaps"), NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = report("memory_peak");
+    assert_non_null(said_of(&result, "only regions that began in the recording count"));
+    expect_mib(result.out, ":train", 4, 400 * TRAINED_BYTES);
     cli_result_free(&result);
 }
 
@@ -222,7 +274,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regions_are_memory),
         cmocka_unit_test(reports_show_them_by_range),
+        cmocka_unit_test(what_changes_is_followed),
         cmocka_unit_test(what_had_not_begun_is_said),
+        cmocka_unit_test(a_late_recording_says_what_it_does_not_know),
         cmocka_unit_test(a_heap_lies_in_an_allocation),
         cmocka_unit_test(deferred_events_lie_where_they_were),
     };

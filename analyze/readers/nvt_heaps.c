@@ -429,7 +429,10 @@ static int follow(struct walk *walk, const uint32_t *files, const uint32_t *orde
 static void say_what_is_missing(const struct walk *walk)
 {
     struct nvt_trace *trace = walk->reader->trace;
-    if (walk->unknown)
+    if (trace->is_late)
+        nvt_trace_note(trace, "of NVTX heaps, only regions that began in the recording count as "
+                              "allocated memory");
+    else if (walk->unknown)
         nvt_trace_note(
             trace,
             "%s began before the recording, or when events were lost: what is allocated "

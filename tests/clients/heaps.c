@@ -1,7 +1,7 @@
 /*
  * NVTX's memory extension and its deferred events; tests/test_heaps.c knows what to expect. A heap of 16 MiB gets 1,000
  * regions within ranges: "load" takes 600 of 10,000 bytes, "train" 400 of 20,000 bytes and gives back 300 of the first; "check" gives back
- * all but 10 of what is left. With an argument the heap's memory is one that the device of tests/cupti/stand_in.h gave, of 32 MiB.
+ * all but 10 of what is left. With the argument "device" the heap's memory is one that the device of tests/cupti/stand_in.h gave, of 32 MiB.
  */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
@@ -118,6 +118,29 @@ static void heaps(nvtxDomainHandle_t domain)
     nvtxMemPermissionsBind(domain, permissions, NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD, 0);
     nvtxMemPermissionsUnbind(domain, NVTX_MEM_PERMISSIONS_BIND_SCOPE_CPU_THREAD);
     nvtxMemPermissionsDestroy(domain, permissions);
+}
+
+/* A heap whose regions are resized, reset, and end with it; and memory of no heap. */
+static void changes(nvtxDomainHandle_t domain)
+{
+    nvtxMemHeapHandle_t heap = new_heap(domain, "changing");
+    for (size_t i = 0; i < 3; i++)
+        take(domain, heap, i * 10000, 1000);
+    const nvtxMemVirtualRangeDesc_t larger = {5000, memory};
+    nvtxMemRegionsResizeBatch_t resize;
+    memset(&resize, 0, sizeof(resize));
+    resize.extCompatID = NVTX_EXT_COMPATID_MEM;
+    resize.structSize = sizeof(resize);
+    resize.regionType = NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
+    resize.regionDescCount = 1;
+    resize.regionDescElementSize = sizeof(larger);
+    resize.regionDescElements = &larger;
+    nvtxMemRegionsResize(domain, &resize);
+    take(domain, heap, 0, 2000); /* what lay there is not said to have ended */
+    nvtxMemHeapReset(domain, heap);
+    take(domain, heap, 500, 700);
+    nvtxMemHeapUnregister(domain, heap);
+    take(domain, NVTX_MEM_HEAP_HANDLE_PROCESS_WIDE, 0, 300);
 }
 
 /* --- deferred events --- */
@@ -257,8 +280,11 @@ static void set_memory(int is_taken)
 
 int main(int count, char **arguments)
 {
-    (void)arguments;
     nvtxDomainHandle_t domain = nvtxDomainCreateA("pool");
+    if (count > 1 && !strcmp(arguments[1], "changes")) {
+        changes(domain);
+        return 0;
+    }
     if (count > 1) {
         initialize();
         set_memory(1);
