@@ -1,6 +1,6 @@
 /*
- * stages: the stages of a pipeline, by the messages between ranks: how long each waits for the stages before and behind it, in all and
- * by micro-batch.
+ * stages: the stages of a pipeline, by the messages between ranks or the ranges of their steps: how long each waits for the stages
+ * before and behind it, in all and by micro-batch. Ranges are asked where messages do not say every stage (stages_by_range.h).
  *
  * A message is known by its two ends (rank_digest.h), and waits are as in stragglers: what its operation takes longer than the shorter
  * one of its two ends, which is the transfer, as far as no kernel computes meanwhile. Between two ranks, messages in the
@@ -16,6 +16,7 @@
 #include "../../lib/text.h"
 #include "../studies/rank_pairs.h"
 #include "report.h"
+#include "stages_by_range.h"
 
 enum direction { FORWARD, BACKWARD, DIRECTIONS };
 
@@ -286,16 +287,39 @@ static void put_cell(struct nvt_table *table, uint32_t stage, uint32_t batch,
         nvt_table_put(table, stage, batch, average[FORWARD], average[BACKWARD]);
 }
 
+/* Whether messages say the stage of every rank that has any. */
+static int is_known_by_messages(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->link_count; i++)
+        if (job->stages[job->links[i].rank] == NVT_NONE)
+            return 0;
+    return job->link_count > 0;
+}
+
+static void put_messages(struct nvt_table *table, const struct nvt_making *making,
+                         const struct job *job)
+{
+    for (uint32_t i = 0; i < job->ranks.count; i++)
+        put_rank(table, job, i);
+    for (uint32_t i = 0; i < job->stage_count; i++)
+        for (uint32_t k = 0; k < job->most; k++)
+            put_cell(making->tables[1], i, k, &job->cells[(size_t)i * job->most + k]);
+}
+
 static int put_stages(struct nvt_table *table, const struct nvt_making *making)
 {
     struct job job = {0};
-    const int status = make_job(&job, making);
-    for (uint32_t i = 0; i < job.ranks.count && !status; i++)
-        put_rank(table, &job, i);
-    for (uint32_t i = 0; i < job.stage_count && !status; i++)
-        for (uint32_t k = 0; k < job.most; k++)
-            put_cell(making->tables[1], i, k, &job.cells[(size_t)i * job.most + k]);
-    if (!status && job.left_out)
+    int status = make_job(&job, making);
+    const int by_ranges =
+        !status && !is_known_by_messages(&job) && nvt_has_stage_ranges(&job.ranks);
+    if (by_ranges && nvt_put_stage_ranges(table, making->tables[1], &job.ranks))
+        status = nvt_fail(making->err, "out of memory");
+    else if (!status && !by_ranges)
+        put_messages(table, making, &job);
+    if (!status && by_ranges)
+        nvt_note(making->input, "note: stages are known by the ranges of their steps, not by "
+                                "messages between ranks");
+    if (!status && !by_ranges && job.left_out)
         nvt_note(making->input,
                  "note: %" PRIu64 " messages are left out: their other end is missing",
                  job.left_out);
@@ -303,7 +327,7 @@ static int put_stages(struct nvt_table *table, const struct nvt_making *making)
     return status;
 }
 
-static const struct nvt_table_kind more[] = {{.title = "Waits for messages by micro-batch",
+static const struct nvt_table_kind more[] = {{.title = "Waits for other stages by micro-batch",
                                               .is_optional = 1,
                                               .columns = {{"Stage", NVT_IDS},
                                                           {"Micro-Batch", NVT_IDS},
@@ -314,8 +338,7 @@ static const struct nvt_table_kind more[] = {{.title = "Waits for messages by mi
 
 const struct nvt_report nvt_report_stages = {
     .name = "stages",
-    .about =
-        "stages of a pipeline, by the messages of ranks: waits for the stages before and behind",
+    .about = "stages of a pipeline, by messages or ranges: waits for the stages before and behind",
     .needs = NVT_TAKES_DIGESTS,
     .columns = {{"Stage", NVT_IDS},
                 {"Rank", NVT_IDS},
@@ -327,9 +350,10 @@ const struct nvt_report nvt_report_stages = {
                 {"For Next (ns)", NVT_NS_AVERAGE},
                 {"Bubble (%)", NVT_PERCENT},
                 {"Idle (ns)", NVT_SPARE_NS}},
-    .title = "Stages of a pipeline, by messages",
+    .title = "Stages of a pipeline",
     .order = {"Stage", "Rank"},
-    .nothing = "no messages in the input whose two ranks are known",
+    .nothing =
+        "no messages in the input whose two ranks are known, and no ranges of a pipeline's steps",
     .of_input = put_stages,
     .more = more,
 };

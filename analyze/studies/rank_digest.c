@@ -23,6 +23,8 @@
 #include "../model/nccl.h"
 #include "../model/payload.h"
 #include "../model/sequences.h"
+#include "rank_steps.h"
+#include "spent.h"
 
 /* --- groups --- */
 
@@ -117,57 +119,6 @@ static int find_sayings(struct sayings *all)
 
 /* --- what a device had done until a moment --- */
 
-/* Moments in order, and what there was until each; `until` and `sum` have one item more. */
-struct levels {
-    int64_t (*spans)[2]; /* apart, ascending */
-    int64_t *sums;       /* of those before */
-    uint32_t count;
-};
-
-static void free_levels(struct levels *levels)
-{
-    free(levels->spans);
-    free(levels->sums);
-}
-
-/* Spans come in the order of their starts. */
-static int add_span(struct levels *levels, int64_t start, int64_t end)
-{
-    const uint32_t count = levels->count;
-    if (count && start <= levels->spans[count - 1][1]) {
-        levels->spans[count - 1][1] =
-            end > levels->spans[count - 1][1] ? end : levels->spans[count - 1][1];
-        return 0;
-    }
-    if (nvt_grow(&levels->spans, count, sizeof(*levels->spans)) ||
-        nvt_grow(&levels->sums, count, sizeof(*levels->sums)))
-        return -1;
-    levels->sums[count] =
-        count ? levels->sums[count - 1] + levels->spans[count - 1][1] - levels->spans[count - 1][0]
-              : 0;
-    levels->spans[count][0] = start;
-    levels->spans[count][1] = end;
-    levels->count++;
-    return 0;
-}
-
-/* Time in spans until a moment. */
-static int64_t time_until(const struct levels *levels, int64_t moment)
-{
-    uint32_t low = 0, high = levels->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (levels->spans[middle][0] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (!low)
-        return 0;
-    const int64_t end = levels->spans[low - 1][1] < moment ? levels->spans[low - 1][1] : moment;
-    return levels->sums[low - 1] + end - levels->spans[low - 1][0];
-}
-
 /* Ranges of a trace in which threads wait for batches. */
 struct batch_waits {
     uint32_t *ranges; /* owned */
@@ -199,7 +150,9 @@ struct device {
     const struct nvt_counter_courses *courses;
     const uint32_t *iterations; /* rows of ranges */
     uint32_t iteration_count;
-    struct levels work, busy, loading, collecting;
+    const struct nvt_stage_step *steps; /* of the trace */
+    uint32_t step_count;
+    struct nvt_spent work, busy, loading, collecting;
     int64_t *kernels; /* starts of kernels that compute */
     uint32_t kernel_count;
 };
@@ -221,10 +174,10 @@ static struct nvt_rank_done done_until(const struct device *device, int64_t mome
 {
     const int64_t first =
         device->from->count ? device->rank->from->trace->ops.start[device->from->ops[0]] : moment;
-    return (struct nvt_rank_done){.work = time_until(&device->work, moment),
-                                  .idle = moment - first - time_until(&device->busy, moment),
-                                  .loading = time_until(&device->loading, moment),
-                                  .collecting = time_until(&device->collecting, moment),
+    return (struct nvt_rank_done){.work = nvt_spent_until(&device->work, moment),
+                                  .idle = moment - first - nvt_spent_until(&device->busy, moment),
+                                  .loading = nvt_spent_until(&device->loading, moment),
+                                  .collecting = nvt_spent_until(&device->collecting, moment),
                                   .kernels = kernels_until(device, moment)};
 }
 
@@ -237,9 +190,9 @@ static int find_collecting(struct device *device)
     for (uint32_t i = 0; i < samples->count && !failed; i++)
         if (samples->frame[i] && device->garbage[samples->frame[i] - 1] && samples->cpu_ns[i] > 0 &&
             trace->threads.process[samples->thread[i]] == device->from->process)
-            failed =
-                add_span(&device->collecting, nvt_clock_since(samples->time[i], samples->cpu_ns[i]),
-                         samples->time[i]);
+            failed = nvt_spent_add(&device->collecting,
+                                   nvt_clock_since(samples->time[i], samples->cpu_ns[i]),
+                                   samples->time[i]);
     return failed;
 }
 
@@ -265,24 +218,24 @@ static int find_levels(struct device *device)
     int failed = !device->kernels;
     for (uint32_t i = 0; i < device->from->count && !failed; i++) {
         const uint32_t op = device->from->ops[i];
-        failed = add_span(&device->busy, ops->start[op], ops->end[op]);
+        failed = nvt_spent_add(&device->busy, ops->start[op], ops->end[op]);
         end = ops->end[op] > end ? ops->end[op] : end;
         if (failed || ops->kind[op] != NVT_OP_KERNEL || nvt_is_communication(trace, op))
             continue;
         device->kernels[device->kernel_count++] = ops->start[op];
-        failed = add_span(&device->work, ops->start[op], ops->end[op]);
+        failed = nvt_spent_add(&device->work, ops->start[op], ops->end[op]);
     }
     for (uint32_t i = 0; i < device->waits->count && !failed; i++) {
         const uint32_t range = device->waits->ranges[i];
         if (trace->threads.process[trace->ranges.thread[range]] == device->from->process)
-            failed =
-                add_span(&device->loading, trace->ranges.start[range], trace->ranges.end[range]);
+            failed = nvt_spent_add(&device->loading, trace->ranges.start[range],
+                                   trace->ranges.end[range]);
     }
     if (!failed && device->from->count) {
         device->rank->first = ops->start[device->from->ops[0]];
         device->rank->span = end - device->rank->first;
-        device->rank->idle = device->rank->span - time_until(&device->busy, end);
-        device->rank->compute = time_until(&device->work, end);
+        device->rank->idle = device->rank->span - nvt_spent_until(&device->busy, end);
+        device->rank->compute = nvt_spent_until(&device->work, end);
         device->rank->kernels = device->kernel_count;
     }
     return failed ? -1 : 0;
@@ -466,25 +419,26 @@ static int find_turns(struct device *device)
 static int digest(struct device *device)
 {
     const struct nvt_ops *ops = &device->rank->from->trace->ops;
-    struct levels communication = {0};
-    int failed = find_levels(device) || find_collecting(device) || find_turns(device);
+    struct nvt_spent communication = {0};
+    int failed = find_levels(device) || find_collecting(device) || find_turns(device) ||
+                 nvt_rank_add_steps(device->rank, device->from, device->steps, device->step_count);
     device->rank->clock = clock_of(device);
     for (uint32_t i = 0; i < device->from->count && !failed; i++) {
         const uint32_t op = device->from->ops[i];
         if (!nvt_is_communication(device->rank->from->trace, op))
             continue;
-        failed = add_span(&communication, ops->start[op], ops->end[op]) ||
+        failed = nvt_spent_add(&communication, ops->start[op], ops->end[op]) ||
                  (ops->kind[op] == NVT_OP_KERNEL && add_collective(device, op));
     }
     for (uint32_t i = 0; i < communication.count && !failed; i++)
         device->rank->communication += communication.spans[i][1] - communication.spans[i][0] -
-                                       (time_until(&device->work, communication.spans[i][1]) -
-                                        time_until(&device->work, communication.spans[i][0]));
-    free_levels(&communication);
-    free_levels(&device->work);
-    free_levels(&device->busy);
-    free_levels(&device->loading);
-    free_levels(&device->collecting);
+                                       (nvt_spent_until(&device->work, communication.spans[i][1]) -
+                                        nvt_spent_until(&device->work, communication.spans[i][0]));
+    nvt_spent_free(&communication);
+    nvt_spent_free(&device->work);
+    nvt_spent_free(&device->busy);
+    nvt_spent_free(&device->loading);
+    nvt_spent_free(&device->collecting);
     free(device->kernels);
     return failed ? -1 : 0;
 }
@@ -530,12 +484,15 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     struct nvt_map sequences = {0};
     struct batch_waits waits = {0};
     struct nvt_counter_courses courses = {0};
+    struct nvt_stage_step *steps = NULL;
+    uint32_t step_count = 0;
     uint8_t *garbage = nvt_garbage_frames(from->trace);
     int status = nvt_used_devices_make(&devices, from->trace, err);
     uint32_t iteration_count = 0, *iterations = nvt_iterations(from->trace, &iteration_count);
     if (!status && (!iterations || !garbage || find_sayings(&sayings) ||
                     nvt_sequences_map(&sequences, from->trace) ||
-                    (devices.count && find_batch_waits(&waits, from->trace))))
+                    (devices.count && (find_batch_waits(&waits, from->trace) ||
+                                       nvt_stage_steps_find(&steps, &step_count, from->trace)))))
         status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
     if (!status && nvt_machine_courses(from->trace, &courses, err) < 0)
         status = -1;
@@ -548,7 +505,9 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
                                 .garbage = garbage,
                                 .courses = &courses,
                                 .iterations = iterations,
-                                .iteration_count = iteration_count};
+                                .iteration_count = iteration_count,
+                                .steps = steps,
+                                .step_count = step_count};
         device.rank = nvt_ranks_add(ranks, from, devices.items[i].process, devices.items[i].device);
         if (!device.rank || digest(&device))
             status = nvt_fail_at(err, from->trace->path, -1, "out of memory");
@@ -560,6 +519,7 @@ static int add_devices(struct nvt_ranks *ranks, const struct nvt_input_trace *fr
     nvt_map_free(&sequences);
     nvt_counter_courses_free(&courses);
     free(garbage);
+    free(steps);
     free(sayings.ranges);
     free(waits.ranges);
     return status;

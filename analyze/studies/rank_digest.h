@@ -17,6 +17,7 @@
 #include "../../lib/map.h"
 #include "../input/input.h"
 #include "rank_places.h"
+#include "stage_names.h"
 
 enum nvt_rank_group_flags {
     NVT_GROUP_ASSUMED = 1, /* that these ranks are it was not recorded */
@@ -56,6 +57,15 @@ struct nvt_rank_turn {
     int64_t own;    /* of it a kernel computed or no operation ran: ns */
 };
 
+/* A step of a pipeline that a range names (stage_names.h), on a rank's device. */
+struct nvt_rank_step {
+    struct nvt_stage_name name;
+    int64_t start, end; /* ns: of its kernels, first and last */
+    int64_t compute;    /* ns: a kernel computed meanwhile */
+    /* ns in which its device ran nothing but messages: since the step before, where it computes, 0 of the first; else in it */
+    int64_t waited;
+};
+
 struct nvt_rank {
     const struct nvt_input_trace *from;
     uint32_t process, device; /* NVT_NONE: it is no device's, but a process of MPI, or */
@@ -74,6 +84,9 @@ struct nvt_rank {
     uint32_t places[NVT_RANK_AXES]; /* NVT_NONE: unknown */
     struct nvt_rank_part *parts;    /* in the order of their starts */
     uint32_t part_count;
+    struct nvt_rank_step *
+        steps; /* in the order of their starts; those that receive only where none computes; owned as parts are */
+    uint32_t step_count;
     /* Of what parts call names and groups, the job's; NULL: they are the job's, and the parts this rank's own. */
     const uint32_t *names, *groups;
 };

@@ -10,13 +10,14 @@ static void put_rank(const struct nvt_rank *rank, struct nvt_buffer *out)
     nvt_image_put(out, rank, 1, sizeof(*rank));
     nvt_image_put(out, rank->turns, rank->turns ? rank->iterations : 0, sizeof(*rank->turns));
     nvt_image_put(out, rank->parts, rank->part_count, sizeof(*rank->parts));
+    nvt_image_put(out, rank->steps, rank->step_count, sizeof(*rank->steps));
 }
 
 /* 0 or -1. What it owns is its own, or NULL. */
 static int take_rank(struct nvt_rank *rank, const struct nvt_input_trace *item,
                      struct nvt_cursor *in)
 {
-    uint64_t count = 0, turns = 0, parts = 0;
+    uint64_t count = 0, turns = 0, parts = 0, steps = 0;
     struct nvt_rank *from = nvt_image_take(in, &count, sizeof(*from));
     if (from && count == 1)
         *rank = *from;
@@ -27,7 +28,8 @@ static int take_rank(struct nvt_rank *rank, const struct nvt_input_trace *item,
     rank->names = rank->groups = NULL;
     rank->turns = nvt_image_take(in, &turns, sizeof(*rank->turns));
     rank->parts = nvt_image_take(in, &parts, sizeof(*rank->parts));
-    return in->at && parts == rank->part_count ? 0 : -1;
+    rank->steps = nvt_image_take(in, &steps, sizeof(*rank->steps));
+    return in->at && parts == rank->part_count && steps == rank->step_count ? 0 : -1;
 }
 
 void nvt_ranks_put(const struct nvt_input_trace *item, struct nvt_buffer *out)

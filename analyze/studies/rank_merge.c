@@ -24,6 +24,7 @@ static void free_items(struct nvt_ranks *ranks)
         if (!ranks->items[i].names) {
             free(ranks->items[i].parts);
             free(ranks->items[i].turns);
+            free(ranks->items[i].steps);
         }
     free(ranks->items);
     ranks->items = NULL;
