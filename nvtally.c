@@ -69,21 +69,20 @@ static int fail_unknown(const char *name)
     return 2;
 }
 
-/* How several processes that a launcher of MPI started share a command. */
-enum sharing { APART, BY_FILES, BY_FIRST };
-
-static enum sharing sharing_of(const char *name)
+/* Whether several processes that a launcher of MPI started share a command: its files (input/shared_reading.h). */
+static int is_shared(const char *name)
 {
-    return !strcmp(name, "stats") || !strcmp(name, "diagnose")  ? BY_FILES
-           : !strcmp(name, "report") || !strcmp(name, "export") ? BY_FIRST
-                                                                : APART;
+    static const char *const names[] = {"stats", "diagnose", "report", "export"};
+    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
+        if (!strcmp(name, names[i]))
+            return 1;
+    return 0;
 }
 
-/* Only the first one prints. 1: this process has nothing to do; -1 with err: the processes do not reach each other. */
+/* Only the first one prints. 0, or -1 with err: the processes do not reach each other. */
 static int share(int argc, char **argv, struct nvt_error *err)
 {
-    const enum sharing sharing = sharing_of(argv[0]);
-    if (sharing == APART)
+    if (!is_shared(argv[0]))
         return 0;
     if (nvt_job_begin(argc, argv, err))
         return -1;
@@ -94,9 +93,7 @@ static int share(int argc, char **argv, struct nvt_error *err)
         (void)dup2(nowhere, STDERR_FILENO);
         close(nowhere);
     }
-    if (sharing == BY_FIRST)
-        nvt_readings_leave();
-    return is_other && sharing == BY_FIRST;
+    return 0;
 }
 
 static int run_shared(const struct nvt_command *command, int argc, char **argv)
@@ -107,7 +104,7 @@ static int run_shared(const struct nvt_command *command, int argc, char **argv)
     if (shared < 0 && *err.message)
         nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
     if (shared)
-        return shared < 0 ? 2 : 0;
+        return 2;
     const int status = command->run(argc, argv);
     nvt_readings_leave();
     return status;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
@@ -504,26 +503,10 @@ static int read_input(const struct request *request, const struct nvt_input_dige
                : 0;
 }
 
-/* Whether several files are given, or lie in a folder, and all can be read again. */
-static int has_several(const struct request *request)
-{
-    struct nvt_paths inside = {0};
-    struct stat status;
-    size_t count = 0;
-    for (; request->given[count]; count++)
-        if (!stat(request->given[count], &status) && !S_ISREG(status.st_mode) &&
-            !S_ISDIR(status.st_mode))
-            return 0;
-    if (count == 1 && !nvt_folder_traces(request->given[0], &inside, NULL))
-        count = inside.count;
-    nvt_paths_free(&inside);
-    return count > 1;
-}
-
 /* A few of many traces are in memory at a time, where that is enough. 0, or -1 with err. */
 static int read_all(const struct request *request, struct nvt_input *input, struct nvt_error *err)
 {
-    const int is_apart = !request->by && has_several(request);
+    const int is_apart = !request->by && nvt_folder_has_several(request->given);
     const int status = read_input(request, is_apart ? &nvt_diagnosis_digester : NULL, input, err);
     const int enough = status ? -1 : nvt_diagnosed_is_enough(input, err);
     if (enough)

@@ -23,6 +23,7 @@
 #include "command.h"
 #include "readers/reader.h"
 #include "input/input.h"
+#include "input/shared_reading.h"
 
 static const struct nvt_exporter *const exporters[] = {
     &nvt_exporter_nvt,         &nvt_exporter_sqlite,        &nvt_exporter_chrome,
@@ -133,15 +134,27 @@ static int take_inputs(struct request *request, int count, struct nvt_error *err
     return 0;
 }
 
+static size_t count_of(char *const *inputs)
+{
+    size_t count = 0;
+    while (inputs[count])
+        count++;
+    return count;
+}
+
 /* All tables of all traces, as files for data frames. */
 static int export_tables(const struct request *request, struct nvt_error *err)
 {
-    struct nvt_input input = {0};
-    int status = 0;
-    if (strcmp(request->frames, "arrow") != 0)
+    struct nvt_input input = {.digester = &nvt_whole_traces};
+    const int is_arrow = !strcmp(request->frames, "arrow");
+    if (nvt_readings_serve(is_arrow ? &input : NULL))
+        return 0;
+    if (!is_arrow) {
+        nvt_readings_leave();
         return nvt_frames_write(request->inputs, request->output, err);
-    for (char *const *path = request->inputs; *path && !status; path++)
-        status = nvt_input_add(&input, *path, err);
+    }
+    int status = nvt_input_add_all(&input, request->inputs, count_of(request->inputs), err);
+    nvt_readings_leave();
     if (!status)
         status = nvt_input_traces(&input, err);
     if (!status && !input.trace_count)
@@ -385,6 +398,9 @@ static int write_trace(const struct request *request, const struct nvt_trace *tr
 
 static int export_trace(const struct request *request, struct nvt_error *err)
 {
+    if (nvt_readings_serve(NULL))
+        return 0;
+    nvt_readings_leave();
     struct nvt_trace *trace = nvt_trace_read(request->input, err);
     if (!trace)
         return -1;
@@ -403,12 +419,13 @@ static int export_trace(const struct request *request, struct nvt_error *err)
 /* The traces of a job as one. */
 static int export_merged(struct request *request, struct nvt_error *err)
 {
-    struct nvt_input input = {.window = &request->window, .leaves_out = 1};
+    struct nvt_input input = {
+        .window = &request->window, .leaves_out = 1, .digester = &nvt_whole_traces};
     struct nvt_trace *trace = NULL;
-    size_t count = 0;
-    while (request->inputs[count])
-        count++;
-    int status = nvt_input_add_all(&input, request->inputs, count, err);
+    if (nvt_readings_serve(&input))
+        return 0;
+    int status = nvt_input_add_all(&input, request->inputs, count_of(request->inputs), err);
+    nvt_readings_leave();
     if (!status)
         status = nvt_input_traces(&input, err);
     if (!status && !input.trace_count)

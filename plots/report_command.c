@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "../analyze/command.h"
+#include "../analyze/diagnosis/diagnosed.h"
+#include "../analyze/input/input_folder.h"
 #include "../analyze/input/rows.h"
+#include "../analyze/input/shared_reading.h"
 #include "../lib/axis.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
@@ -332,20 +335,31 @@ static void print_paths(const struct request *request)
         printf("%s\n", request->pictures[i].path);
 }
 
+/* Of several files what diagnose finds in each is found where it is read. 0, or -1 with err. */
+static int read_input(struct request *request, int count, char **inputs, struct nvt_error *err)
+{
+    struct nvt_input *input = &request->input;
+    const int status = nvt_input_add_all(input, inputs, (size_t)count, err);
+    nvt_readings_leave();
+    return status || (input->trace_count > 1 && nvt_input_rows(input, err)) ? -1 : 0;
+}
+
 static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
 {
     struct nvt_input *input = &request->input;
     struct nvt_document document = {0};
     int status = -1;
-    *input = (struct nvt_input){
-        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
-    for (int i = 0; i < count; i++)
-        if (nvt_input_add(input, inputs[i], err))
-            goto out;
-    if (input->trace_count > 1 && nvt_input_rows(input, err))
+    *input = (struct nvt_input){.plain_names = 1,
+                                .window = &request->window,
+                                .iteration = request->iteration,
+                                .digester =
+                                    nvt_folder_has_several(inputs) ? &nvt_diagnosed_whole : NULL};
+    if (nvt_readings_serve(input))
+        return 0;
+    if (read_input(request, count, inputs, err))
         goto out;
     if (find_output(request, count, inputs[0], err) || nvt_input_traces(input, err) ||
-        prepare_output(request, err) || draw_all(request, err))
+        nvt_diagnosed_settle(input, err) || prepare_output(request, err) || draw_all(request, err))
         goto out;
     const struct nvt_story story = {
         input,
@@ -392,6 +406,9 @@ static int report_changes(struct request *request, int count, char **sides, stru
     struct nvt_changes *changes = &request->changes;
     struct nvt_document document = {0};
     struct nvt_input shown[2] = {0};
+    if (nvt_readings_serve(NULL))
+        return 0;
+    nvt_readings_leave();
     request->is_comparison = 1;
     int status = find_output(request, count, sides[0], err) ||
                  nvt_changes_read(changes, &how, 1, count, sides, err);

@@ -80,7 +80,17 @@ static const char *const commands[] = {
     "stats -r list",
     "diagnose rank-00.nvt",
     "report rank-00.nvt -o r.html",
+    "export rank-00.nvt --to chrome",
+    "report rank-00.nvt vs rank-01.nvt -o r.md",
+    /* Whole traces are. */
+    "report rank-*.nvt -o r.html && cksum <r.html",
+    "report . -o r.md && cat r.md",
     "export rank-*.nvt --to chrome",
+    "export . --to perfetto -f -o all.dat && cksum <all.dat",
+    "export rank-*.nvt --to sqlite -f -o all.db && cksum <all.db",
+    "export . --to nvt -f -o all.dat && cksum <all.dat",
+    "export rank-*.nvt --to arrow -o tables && find tables -type f | sort | xargs cksum && "
+    "rm -r tables",
 };
 
 static void expect_alike_by(const char *launcher, const char *command,

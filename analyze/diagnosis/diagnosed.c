@@ -95,6 +95,12 @@ const struct nvt_input_digester nvt_diagnosis_digester = {.make = make_ranks,
                                                           .put = nvt_diagnosed_put,
                                                           .take = nvt_diagnosed_take};
 
+const struct nvt_input_digester nvt_diagnosed_whole = {.free = free_ranks,
+                                                       .look = diagnose_trace,
+                                                       .forget = forget,
+                                                       .put = nvt_diagnosed_put,
+                                                       .take = nvt_diagnosed_take};
+
 int nvt_diagnosed_is_enough(const struct nvt_input *input, struct nvt_error *err)
 {
     struct nvt_shared shared;
@@ -106,4 +112,15 @@ int nvt_diagnosed_is_enough(const struct nvt_input *input, struct nvt_error *err
     if (diagnosed < input->trace_count || diagnosed < 2)
         return 0;
     return nvt_shared_find(&shared, input, err) ? -1 : !shared.is_any_seen;
+}
+
+int nvt_diagnosed_settle(struct nvt_input *input, struct nvt_error *err)
+{
+    const int enough = nvt_diagnosed_is_enough(input, err);
+    for (size_t i = 0; i < input->trace_count && !enough; i++) {
+        if (input->traces[i].diagnosed)
+            forget(input->traces[i].diagnosed);
+        input->traces[i].diagnosed = NULL;
+    }
+    return enough < 0 ? -1 : 0;
 }

@@ -38,8 +38,14 @@ struct nvt_diagnosed {
 /* With these traces are read: struct nvt_input.digester. */
 extern const struct nvt_input_digester nvt_diagnosis_digester;
 
+/* The same, of traces that keep their events as well. */
+extern const struct nvt_input_digester nvt_diagnosed_whole;
+
 /* Whether what an input keeps of its traces is enough; else they have to be read again, without a digester. 1, 0, or -1 with err. */
 int nvt_diagnosed_is_enough(const struct nvt_input *input, struct nvt_error *err);
+
+/* Of traces whose events are kept: forget what was found where it is not enough, so that it is looked for again. 0, or -1 with err. */
+int nvt_diagnosed_settle(struct nvt_input *input, struct nvt_error *err);
 
 /* What is kept of a trace as bytes for another process (image.h), and back: 0 or -1. */
 void nvt_diagnosed_put(const struct nvt_input_trace *item, struct nvt_buffer *out);

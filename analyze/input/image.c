@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../model/layout.h"
+#include "../model/name_facts.h"
 
 /* Constants are known by how far they are from this one, in a program that is loaded as a whole. */
 static const char anchor[] = "";
@@ -172,6 +173,8 @@ struct nvt_trace *nvt_image_take_trace(struct nvt_cursor *in)
         for (size_t i = 0; i < NVT_TABLE_COUNT && in->at; i++)
             if (take_table(in, trace, &nvt_layout()[i]))
                 in->at = NULL;
+        if (in->at && nvt_trace_keep_name_facts(trace))
+            in->at = NULL;
     }
     if (trace && in->at)
         return trace;

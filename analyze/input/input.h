@@ -52,7 +52,7 @@ enum { NVT_MANY_NAMES = 10000 };
 
 /* For reports that need of a trace only what does not grow with its events. */
 struct nvt_input_digester {
-    /* Of a whole trace; called on any thread. NULL with err filled. */
+    /* Of a whole trace; called on any thread. NULL with err filled. No function: traces keep their events, and have no digest. */
     struct nvt_ranks *(*make)(const struct nvt_input_trace *from, struct nvt_error *err);
     void (*free)(struct nvt_ranks *digest);
     /* Before that, for who looks at single traces: sets `diagnosed` and `worked_on`. 0; 1: the trace has to stay as it is, without

@@ -239,3 +239,17 @@ int nvt_folder_is_run(const char *directory)
     free(results);
     return !missing;
 }
+
+int nvt_folder_has_several(char *const *given)
+{
+    struct nvt_paths inside = {0};
+    struct stat status;
+    size_t count = 0;
+    for (; given[count]; count++)
+        if (!stat(given[count], &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+            return 0;
+    if (count == 1 && !nvt_folder_traces(given[0], &inside, NULL))
+        count = inside.count;
+    nvt_paths_free(&inside);
+    return count > 1;
+}

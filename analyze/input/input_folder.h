@@ -23,6 +23,9 @@ struct nvt_paths {
 int nvt_folder_traces(const char *directory, struct nvt_paths *paths, struct nvt_error *err);
 void nvt_paths_free(struct nvt_paths *paths);
 
+/* Whether several files are given, or lie in the one folder that is, and all can be read again. Ended by NULL. */
+int nvt_folder_has_several(char *const *given);
+
 /* Whether a directory is one that a run wrote. */
 int nvt_folder_is_run(const char *directory);
 

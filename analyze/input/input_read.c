@@ -106,6 +106,8 @@ static int digest(const struct nvt_input *input, struct nvt_input_trace *item,
     const int stays = input->digester->look ? input->digester->look(item, err) : 0;
     if (stays)
         return stays < 0 ? -1 : 0;
+    if (!input->digester->make)
+        return 0;
     item->digest = input->digester->make(item, err);
     if (!item->digest)
         return -1;

@@ -7,10 +7,26 @@
 #include "../../lib/job.h"
 #include "image.h"
 
+/* Whole traces have nothing beside them. */
+static void put_nothing(const struct nvt_input_trace *item, struct nvt_buffer *out)
+{
+    (void)item;
+    (void)out;
+}
+
+static int take_nothing(struct nvt_input_trace *item, struct nvt_cursor *in)
+{
+    (void)item;
+    (void)in;
+    return 0;
+}
+
+const struct nvt_input_digester nvt_whole_traces = {.put = put_nothing, .take = take_nothing};
+
 int nvt_readings_are_shared(const struct nvt_input *input, size_t count)
 {
     return count > 1 && nvt_job_size() > 1 && !nvt_job_rank() && input->digester &&
-           input->digester->put && input->leaves_out;
+           (input->leaves_out || !input->digester->make);
 }
 
 /* --- one reading --- */
@@ -25,7 +41,7 @@ static void put_reading(const struct nvt_input *input, const struct nvt_reading 
     if (reading->status)
         return;
     /* What has to stay as it is, is read again by the first process. */
-    if (!item->digest)
+    if (!item->digest && input->digester->make)
         nvt_trace_release_events(item->trace, 1);
     nvt_image_put_trace(out, item->trace);
     nvt_image_put(out, item->worked_on, item->worked_on_count, sizeof(*item->worked_on));
@@ -39,6 +55,7 @@ static int take_item(const struct nvt_input *input, struct nvt_input_trace *item
     item->trace = nvt_image_take_trace(in);
     if (!item->trace)
         return -1;
+    item->trace->iteration = input->iteration;
     item->worked_on = nvt_image_take(in, &count, sizeof(*item->worked_on));
     item->worked_on_count = (uint32_t)count;
     return in->at && !input->digester->take(item, in) ? 0 : -1;

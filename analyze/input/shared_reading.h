@@ -1,13 +1,16 @@
 /*
  * Traces of an input read by several processes (lib/job.h): the first one has each of the others read a part of them and gets what
- * their digesters keep, in the order of the files. So it prints what it would by itself.
+ * their digesters keep, and whole traces where their events are kept, in the order of the files. So it prints what it would by itself.
  */
 #ifndef NVT_SHARED_READING_H
 #define NVT_SHARED_READING_H
 
 #include "input_read.h"
 
-/* Whether readings are shared: there are several processes, and digests are all that is kept of a trace. */
+/* For who needs all of each trace: struct nvt_input.digester. */
+extern const struct nvt_input_digester nvt_whole_traces;
+
+/* Whether readings are shared: there are several processes, and digests are all that is kept of a trace, or all is. */
 int nvt_readings_are_shared(const struct nvt_input *input, size_t count);
 
 /* As nvt_readings_make, for readings whose files are known: those of regular files that were not given before are shared, `mine` reads

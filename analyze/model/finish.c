@@ -8,6 +8,7 @@
 #include "copy_names.h"
 #include "extent.h"
 #include "layout.h"
+#include "name_facts.h"
 #include "named_iterations.h"
 #include "nesting.h"
 #include "parallel.h"
@@ -294,7 +295,7 @@ static void set_extent(struct nvt_trace *trace, struct nvt_extent *all)
     trace->levels_ns = all->last;
 }
 
-static int make_name_facts(struct nvt_trace *trace)
+int nvt_trace_keep_name_facts(struct nvt_trace *trace)
 {
     free((void *)trace->name_facts);
     trace->name_fact_count = nvt_strings_count(trace->strings);
@@ -311,7 +312,8 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         keep_extent(trace, &all);
     else
         set_extent(trace, &all);
-    if (nvt_copies_rename(trace) || nvt_iterations_recognize(trace) || make_name_facts(trace))
+    if (nvt_copies_rename(trace) || nvt_iterations_recognize(trace) ||
+        nvt_trace_keep_name_facts(trace))
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     if (trace->was_finished)
         return 0;
