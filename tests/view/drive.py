@@ -173,6 +173,21 @@ def search(browser):
     browser.key("Escape", 27)
 
 
+def wheel(browser):
+    """With Ctrl it zooms about the pointer, with Shift it moves."""
+    browser.ask("show(8.7e9,8.75e9)")
+    browser.wait(READY)
+    here = "moment(500-$('scroll').getBoundingClientRect().left)"
+    at = browser.ask(here)
+    browser.mouse("mouseWheel", 500, 100, deltaX=0, deltaY=-120, modifiers=2)
+    browser.wait("to-from<4.9e7")
+    print("the wheel zooms about the pointer:", browser.ask("Math.abs(%s-%r)<(to-from)/500" % (here, at)))
+    length, before = browser.ask("[to-from,from]")
+    browser.mouse("mouseWheel", 500, 100, deltaX=0, deltaY=120, modifiers=8)
+    browser.wait("from>%r" % before)
+    print("and moves:", browser.ask("Math.abs(to-from-%r)<2" % length))
+
+
 def use(browser, address):
     browser.send("Page.navigate", url=address)
     browser.wait(READY)
@@ -186,6 +201,7 @@ def use(browser, address):
     print("iterations in the selected time:", browser.ask("[...document.querySelectorAll('#window tr')].find(r=>r.cells[0].textContent===':iteration').cells[1].textContent"))
     as_stats(browser)
     search(browser)
+    wheel(browser)
     for key in ("w", "d", "ArrowRight", "ArrowDown", "Enter", "0"):
         browser.send("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if len(key) == 1 else "")
         browser.wait(READY)
@@ -399,6 +415,10 @@ def document(browser):
     print("rows are filtered:", browser.ask("[...document.querySelectorAll('.scroll')].filter(s=>s.textContent.includes('cudaLaunchKernel')).some(s=>{"
                                           "const r=[...s.querySelectorAll('tbody tr')],shown=r.filter(x=>!x.hidden);"
                                           "return shown.length&&shown.length<r.length&&shown.every(x=>/launchkernel/i.test(x.textContent))})"))
+    print("rows are sorted:", browser.ask(
+        "(()=>{const t=[...document.querySelectorAll('.scroll table')].find(t=>t.textContent.includes('cudaLaunchKernel')),th=[...t.querySelectorAll('th')].pop();"
+        "const names=()=>[...new Set([...t.tBodies[0].rows].map(r=>r.cells[th.cellIndex].textContent).filter(x=>/\\d/.test(x)))];th.click();const up=names();th.click();"
+        "return up.length>2&&up.join('|')===names().reverse().join('|')&&th.getAttribute('aria-sort')==='descending'})()"))
     print("the document loads:", sorted(set(url.split("/")[-1] for url in browser.requests if url.startswith(("http", "file")))))
 
 
