@@ -117,6 +117,29 @@ static void titles_name_what_worked(void **state)
     }
 }
 
+/* No title of a trace of ROCm says CUDA, whatever is asked for. */
+static void no_title_of_rocm_says_cuda(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"tests/fuzz/corpus/rocprofv3/whole.json",
+                                        "tests/fuzz/corpus/kineto/rocprof.json"};
+    for (size_t i = 0; i < NVT_COUNT_OF(paths); i++) {
+        struct cli_result result =
+            cli_run((const char *const[]){"nvtally", "stats", "-r", "all", paths[i], NULL});
+        cli_expect_status(&result, 0);
+        size_t titles = 0;
+        for (char *line = strtok(result.out, "\n"); line; line = strtok(NULL, "\n")) {
+            if (!strstr(line, "  [") || line[strlen(line) - 1] != ']')
+                continue;
+            titles++;
+            if (strstr(line, "CUDA"))
+                fail_msg("%s", line);
+        }
+        assert_true(titles > 10);
+        cli_result_free(&result);
+    }
+}
+
 /* Without a call, the device's name tells it. */
 static void a_device_has_a_backend(void **state)
 {
@@ -230,6 +253,7 @@ int main(void)
         cmocka_unit_test(hip_waits_by_its_own_names),
         cmocka_unit_test(xpu_has_calls),
         cmocka_unit_test(titles_name_what_worked),
+        cmocka_unit_test(no_title_of_rocm_says_cuda),
         cmocka_unit_test(a_device_has_a_backend),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

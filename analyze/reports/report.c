@@ -476,11 +476,13 @@ void nvt_making_leave_out(const struct nvt_making *making, size_t table)
 }
 
 /* An empty table that a report has beside its first. NULL with err filled. */
-static struct nvt_table *further_table(const struct nvt_table *first,
+static struct nvt_table *further_table(const struct nvt_input *input, const struct nvt_table *first,
                                        const struct nvt_table_kind *kind, struct nvt_error *err)
 {
-    struct nvt_table *table = nvt_table_new(kind->name ? kind->name : nvt_table_name(first),
-                                            kind->title, kind->columns, NVT_COLUMNS_MOST);
+    char words[900];
+    nvt_device_title(input, kind->title, words, sizeof(words));
+    struct nvt_table *table = nvt_table_new(kind->name ? kind->name : nvt_table_name(first), words,
+                                            kind->columns, NVT_COLUMNS_MOST);
     if (table)
         nvt_table_set_provenance(table, nvt_table_provenance(first));
     else
@@ -498,7 +500,7 @@ int nvt_report_make_tables(const struct nvt_report *report, struct nvt_input *in
     size_t count = 1;
     for (; made[count - 1] && more && more[count - 1].title && count < NVT_REPORT_TABLES_MOST;
          count++)
-        made[count] = further_table(made[0], &more[count - 1], err);
+        made[count] = further_table(input, made[0], &more[count - 1], err);
     int status = made[count - 1] ? fill_report(&making) : -1;
     for (size_t i = 0; i < count; i++)
         if (made[i])
