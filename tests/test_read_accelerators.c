@@ -128,7 +128,9 @@ static void no_title_of_rocm_says_cuda(void **state)
             cli_run((const char *const[]){"nvtally", "stats", "-r", "all", paths[i], NULL});
         cli_expect_status(&result, 0);
         size_t titles = 0;
-        for (char *line = strtok(result.out, "\n"); line; line = strtok(NULL, "\n")) {
+        char *rest = NULL;
+        for (char *line = strtok_r(result.out, "\n", &rest); line;
+             line = strtok_r(NULL, "\n", &rest)) {
             if (!strstr(line, "  [") || line[strlen(line) - 1] != ']')
                 continue;
             titles++;
