@@ -16,6 +16,7 @@
 #include "../lib/clock.h"
 #include "../lib/count_of.h"
 #include "../lib/program.h"
+#include "program_file.h"
 #include "session.h"
 #include "wake.h"
 #include "witness.h"
@@ -235,7 +236,7 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
     launch->other_device_tool = wish.devices && is_other_tool(CUDA_VARIABLE, INJECT_LIBRARY);
     launch->other_nccl_plugin = wish.nccl && is_other_tool(NCCL_VARIABLE, NCCL_LIBRARY);
     const struct gifts gifts = {
-        .nvtx = launch->other_tool ? NULL : library,
+        .nvtx = launch->other_tool || nvt_program_is_static_nvtx(argv[0]) ? NULL : library,
         .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
         .nccl = wish.nccl && !launch->other_nccl_plugin ? nccl : NULL,
         .python = is_python ? python : NULL,

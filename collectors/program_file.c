@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -102,4 +103,34 @@ const char *nvt_program_obstacle(const char *command, char *text, size_t size)
     else
         return NULL;
     return text;
+}
+
+/* What NVTX's headers look for, and so have in them. */
+static int has_nvtx(const char *path)
+{
+    static const char variable[] = "NVTX_INJECTION64_PATH";
+    struct stat status;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    const size_t size = fstat(file, &status) || status.st_size <= 0 ? 0 : (size_t)status.st_size;
+    void *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    close(file);
+    if (bytes == MAP_FAILED)
+        return 0;
+    const int is_there = memmem(bytes, size, variable, sizeof(variable)) != NULL;
+    munmap(bytes, size);
+    return is_there;
+}
+
+int nvt_program_is_static_nvtx(const char *command)
+{
+    char path[PATH_MAX], loader[PATH_MAX];
+    uint8_t start[8192];
+    if (nvt_command_find(command, path, sizeof(path)))
+        return 0;
+    const size_t got = read_start(path, start, sizeof(start));
+    return got >= sizeof(Elf64_Ehdr) && !memcmp(start, ELFMAG, SELFMAG) &&
+           start[EI_CLASS] == ELFCLASS64 && !find_loader(start, got, loader, sizeof(loader)) &&
+           !*loader && has_nvtx(path);
 }

@@ -15,4 +15,10 @@ const char *nvt_program_obstacle(const char *command, char *text, size_t size);
 /* Whether a file, with no search for it, is a program of another libc, whose loader `loader` then gets. Not where it cannot be read. */
 int nvt_program_is_foreign(const char *path, char *loader, size_t size);
 
+/*
+ * Whether a command is statically linked and has NVTX in it. Such a program can load the collector with the shared libraries of the
+ * glibc that it was linked with; with those of another version it crashes.
+ */
+int nvt_program_is_static_nvtx(const char *command);
+
 #endif
