@@ -1,6 +1,7 @@
 """Traces, their tables, and what is made of them."""
 import ctypes
 import html
+import importlib
 import json
 import os
 from dataclasses import dataclass, field
@@ -9,6 +10,14 @@ from ._library import Error, Stream, capsule, check, lib
 
 _open_file = open  # which this module has a function of its own for
 _SHOWN = 20  # rows of a table as a notebook shows it
+
+
+def _needed(name):
+    """A module that is not the standard library's, or an error that says how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Error(f"this needs {name}: pip install {name}") from None
 
 
 class _Result:
@@ -56,20 +65,16 @@ class Table:
 
     def to_arrow(self):
         """As pyarrow.Table."""
-        import pyarrow  # pylint: disable=import-outside-toplevel
-        return pyarrow.table(self)
+        return _needed("pyarrow").table(self)
 
     def to_pandas(self, copy=True):
         """As pandas.DataFrame, through pyarrow; without a copy, columns have types of Arrow (pandas.ArrowDtype)."""
-        if copy:
-            return self.to_arrow().to_pandas()
-        import pandas  # pylint: disable=import-outside-toplevel
-        return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+        pandas = _needed("pandas")
+        return self.to_arrow().to_pandas() if copy else self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
 
     def to_polars(self):
         """As polars.DataFrame."""
-        import polars  # pylint: disable=import-outside-toplevel
-        return polars.DataFrame(self)
+        return _needed("polars").DataFrame(self)
 
     def __repr__(self):
         return f"<nvtally table {self.name}: {self._rows} rows>"

@@ -67,6 +67,13 @@ def what_is_refused():
     assert "no format 'xml'" in refused(lambda: trace.report("nvtx_sum").text("xml"))
     assert "a list" in refused(lambda: nvtally.record("python3 x.py"))
     assert "command or code" in refused(nvtally.record)
+    for name, take in (("pyarrow", "to_arrow"), ("pandas", "to_pandas"), ("polars", "to_polars")):
+        there = sys.modules.get(name)
+        sys.modules[name] = None  # as if it were not installed
+        assert refused(getattr(trace["ops"], take)) == f"this needs {name}: pip install {name}"
+        del sys.modules[name]
+        if there:
+            sys.modules[name] = there
 
 
 def cut_trace(folder):
