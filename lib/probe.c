@@ -25,8 +25,9 @@
 #endif
 
 #include "clock.h"
-#include "hardware_counters.h"
 #include "count_of.h"
+#include "gpu_counters.h"
+#include "hardware_counters.h"
 #include "processor.h"
 #include "program.h"
 
@@ -285,6 +286,9 @@ static void probe_driver(struct probe *probe)
     item = add(probe, "GPU", "needed for device times; everything else works without one");
     if (loaded)
         describe_gpus(item, &driver);
+    item = add(probe, "GPU counters", "needed for GPU metrics: NVIDIA's driver");
+    if (nvt_gpu_counters(item->detail, sizeof(item->detail)) == NVT_GPU_COUNTERS_ALLOWED)
+        item->present = true;
 }
 
 /* Where toolkits are: $CUDA_HOME, the usual folder, or where Debian's packages have theirs. */

@@ -1,0 +1,110 @@
+#include "gpu_counters.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of linux/capability.h. */
+#define SYS_ADMIN 21
+
+/* The number behind a key that begins a line of a file, in a base; -1: it is not there, -2: the file cannot be read (errno). */
+static long long number_in(const char *path, const char *key, int base)
+{
+    char line[512];
+    long long value = -1;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -2;
+    while (value < 0 && fgets(line, sizeof(line), file))
+        if (!strncmp(line, key, strlen(key)))
+            value = strtoll(line + strlen(key), NULL, base);
+    fclose(file);
+    return value;
+}
+
+static int has_capability(void)
+{
+    const long long effective = number_in("/proc/self/status", "CapEff:", 16);
+    return effective >= 0 ? (int)(effective >> SYS_ADMIN & 1) : geteuid() == 0;
+}
+
+/* Whether anything has a name of this pattern. */
+static int is_any(const char *proc, const char *pattern)
+{
+    char path[PATH_MAX];
+    glob_t found;
+    snprintf(path, sizeof(path), "%s/%s", proc, pattern);
+    const int status = glob(path, GLOB_NOSORT, NULL, &found);
+    if (!status)
+        globfree(&found);
+    return !status;
+}
+
+/* Whether a process of this name runs. */
+static int is_running(const char *proc, const char *name)
+{
+    char path[PATH_MAX], comm[64];
+    glob_t found;
+    int is = 0;
+    snprintf(path, sizeof(path), "%s/[0-9]*/comm", proc);
+    if (glob(path, GLOB_NOSORT, NULL, &found))
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc && !is; i++) {
+        FILE *file = fopen(found.gl_pathv[i], "re");
+        if (file && fgets(comm, sizeof(comm), file)) {
+            comm[strcspn(comm, "\n")] = 0;
+            is = !strcmp(comm, name);
+        }
+        if (file)
+            fclose(file);
+    }
+    globfree(&found);
+    return is;
+}
+
+/* What may be in the way of somebody who is allowed to. */
+static void tell_others(const char *proc, char *why, size_t size)
+{
+    if (is_any(proc, "driver/nvidia/capabilities/gpu*/mig/gi*"))
+        snprintf(why + strlen(why), size - strlen(why),
+                 "; a GPU has MIG instances, in which some metrics are refused");
+    if (is_running(proc, "nv-hostengine"))
+        snprintf(why + strlen(why), size - strlen(why),
+                 "; DCGM runs (nv-hostengine) and may have them (dcgmi profile --pause)");
+}
+
+enum nvt_gpu_counters nvt_gpu_counters_in(const char *proc, int is_admin, char *why, size_t size)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/driver/nvidia/params", proc);
+    errno = 0;
+    const long long is_restricted = number_in(path, "RmProfilingAdminOnly:", 10);
+    *why = 0;
+    if (is_restricted == -2 && errno == ENOENT)
+        return NVT_GPU_COUNTERS_NO_DRIVER;
+    if (is_restricted < 0) {
+        snprintf(why, size, "cannot tell: %.200s: %s", path,
+                 is_restricted == -2 ? strerror(errno) : "no RmProfilingAdminOnly in it");
+        return NVT_GPU_COUNTERS_UNKNOWN;
+    }
+    if (is_restricted && !is_admin) {
+        snprintf(
+            why, size,
+            "refused (ERR_NVGPUCTRPERM): the driver keeps them for administrators; load it with "
+            "NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN");
+        return NVT_GPU_COUNTERS_REFUSED;
+    }
+    snprintf(why, size, "%s", is_restricted ? "allowed, to administrators" : "allowed");
+    tell_others(proc, why, size);
+    return NVT_GPU_COUNTERS_ALLOWED;
+}
+
+enum nvt_gpu_counters nvt_gpu_counters(char *why, size_t size)
+{
+    return nvt_gpu_counters_in("/proc", has_capability(), why, size);
+}
