@@ -16,6 +16,7 @@
 #include "../lib/commands.h"
 #include "../lib/cpu_coverage.h"
 #include "../lib/create_file.h"
+#include "../lib/hardware_counters.h"
 #include "../lib/program.h"
 #include "../lib/shell.h"
 #include "../lib/trace_file.h"
@@ -255,6 +256,8 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
                     "CPU counters are missing where the system refused getrusage or clock_gettime "
                     "(%s): a sandbox's filter of system calls, as a rule",
                     strerror(result->uncounted));
+    if ((options->trace & NVT_TRACE_COUNTERS) && !nvt_hardware_counters(text, sizeof(text)))
+        nvt_message(stderr, "cycles, instructions and cache misses are not counted: %s", text);
     if (result->memory_kills)
         nvt_message(
             stderr, "the system killed %d process%s for memory: the limit here is %" PRIu64 " MiB",
@@ -331,12 +334,17 @@ static int run(struct nvt_record_options *options, char **argv, char *const comm
                struct nvt_record_result *result, struct nvt_error *err)
 {
     struct nvt_buffer line = {0};
-    const char *facts[] = {"record", NULL, NULL};
+    char why[NVT_HARDWARE_WHY_MAX];
+    const char *facts[] = {"record", NULL, NULL, NULL, NULL};
     int failed = nvt_buffer_append(&line, "nvtally ", 8) || nvt_shell_join(&line, argv);
     /* What is too long is no command that could be copied. */
     if (!failed && line.size < RECORD_BYTES_MAX && !nvt_buffer_append(&line, "", 1)) {
         facts[1] = (const char *)line.data;
         options->facts = facts;
+        if ((options->trace & NVT_TRACE_COUNTERS) && !nvt_hardware_counters(why, sizeof(why))) {
+            facts[2] = NVT_FACT_NO_HARDWARE;
+            facts[3] = why;
+        }
     }
     failed =
         failed ? nvt_fail(err, "out of memory") : nvt_record_run(options, command, result, err);

@@ -19,6 +19,7 @@ enum nvt_cost {
     NVT_COST_START_END, /* a pair */
     NVT_COST_START_END_INSIDE,
     NVT_COST_MARK,
+    NVT_COST_FAULT, /* no event: a minor fault on a new page of 4 KiB, where counters are recorded */
     NVT_COSTS
 };
 

@@ -16,7 +16,9 @@
 
 /*
  * CPU time: CLOCK_THREAD_CPUTIME_ID, in ns. Faults and switches: getrusage(RUSAGE_THREAD), see its manual page. Cycles and what follows:
- * the processor's counters (perf_event_open(2)), since the thread's first range. User and
+ * the processor's counters (perf_event_open(2)), since the thread's first range. Migrations: the kernel's count where perf_event_open(2)
+ * gives it (perf_event_paranoid of 1 or less, or privileges), which is behind by the last one until the thread gives up its core again;
+ * and at least how often an end of a range ran on another core than the one before it. User and
  * system time are not among them: most kernels divide CPU time by what a thread ran at the ticks of a timer, so that the share may jump from
  * one event to the next by more than the range between them took.
  */
@@ -30,10 +32,11 @@ enum nvt_count {
     NVT_COUNT_INSTRUCTIONS, /* retired */
     NVT_COUNT_CACHE_MISSES, /* of the last cache */
     NVT_COUNT_BRANCH_MISSES,
+    NVT_COUNT_MIGRATIONS, /* times that the thread went on on another core */
     NVT_COUNT_COUNT
 };
 
-/* Those that every system has. */
+/* Those that every system has, but for migrations. */
 #define NVT_COUNTS_SOFTWARE ((1u << NVT_COUNT_CYCLES) - 1)
 
 /* Bytes in an event: id and size of the payload, mask, counts. */

@@ -24,6 +24,20 @@ static inline int nvt_hardware_counter_open(uint64_t counter, int group)
     return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* Likewise the migrations of the calling thread, which happen in the kernel, so that its code counts. */
+static inline int nvt_migrations_open(void)
+{
+    struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
+                                         .size = sizeof(attributes),
+                                         .config = PERF_COUNT_SW_CPU_MIGRATIONS};
+    return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+#define NVT_HARDWARE_WHY_MAX 384
+
+/* The fact of a trace that says why it has no hardware counters. */
+#define NVT_FACT_NO_HARDWARE "no hardware counters"
+
 /* 1: they can. 0: they cannot, and `why` gets one line of it, with what to change where anything would help. */
 int nvt_hardware_counters(char *why, size_t size);
 

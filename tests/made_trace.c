@@ -399,6 +399,36 @@ void make_gpu_samples(struct maker *maker, uint32_t gpu, int id, double value, i
            value, share);
 }
 
+void make_metric(struct maker *maker, const char *name, double value, int share)
+{
+    enum { INTERVAL = 10000 };
+    const struct nvt_machine_quantity quantity = {name, "Throughput %", ""};
+    const uint32_t counter = counter_of(maker, &quantity, "GPU 0", 0);
+    for (int64_t i = 0; i * INTERVAL <= maker->now + INTERVAL; i++) {
+        const struct nvt_counter_sample row = {.time = i * INTERVAL,
+                                               .counter = counter,
+                                               .thread = maker->thread,
+                                               .value = i * 37 % 100 < share ? value : 0};
+        nvt_counter_sample_add(maker->trace, &row);
+    }
+}
+
+static void sample_metrics(struct maker *maker, const struct program *program)
+{
+    const int share = program->metric_share ? program->metric_share : 100;
+    if (program->dram > 0) {
+        make_metric(maker, "DRAM Read Bandwidth", program->dram - 10, share);
+        make_metric(maker, "DRAM Write Bandwidth", 10, share);
+    }
+    if (program->tensor > 0)
+        make_metric(maker, "Tensor Active", program->tensor, share);
+    if (program->pcie > 0) {
+        make_metric(maker, "PCIe RX Throughput", program->pcie, share);
+        make_metric(maker, "PCIe TX Throughput", 1, share);
+        make_metric(maker, "SMs Active", program->sm_active, share);
+    }
+}
+
 static void sample_machine(struct maker *maker, const struct program *program)
 {
     uint32_t gpu = nvt_strings_add_text(maker->trace->strings, "GPU-1");
@@ -480,6 +510,20 @@ static void crowd(struct maker *maker, const struct program *program)
                     2000000, 1);
 }
 
+static void count(struct maker *maker, const struct program *program, int64_t start)
+{
+    struct nvt_range_count row = program->counts;
+    const struct nvt_event_cost cost = {maker->process, 500000, NVT_COST_FAULT};
+    if (!row.cpu_ns)
+        return;
+    if (!maker->trace->event_costs.count)
+        nvt_event_cost_add(maker->trace, &cost);
+    row.start = start;
+    row.end = maker->now;
+    row.thread = maker->thread;
+    assert_int_not_equal(nvt_range_count_add(maker->trace, &row), NVT_NONE);
+}
+
 struct nvt_trace *make_program(const struct program *program)
 {
     struct maker maker = make_begin();
@@ -524,6 +568,7 @@ struct nvt_trace *make_program(const struct program *program)
             maker.now += program->slow_ns;
         if (!program->no_ranges)
             make_range(&maker, "iteration", start);
+        count(&maker, program, start);
         maker.now += 100;
         if (program->no_wait || program->tail_ns)
             maker.now = maker.device + 1000 > maker.now ? maker.device + 1000 : maker.now;
@@ -532,6 +577,7 @@ struct nvt_trace *make_program(const struct program *program)
         make_os_call(&maker, "pthread_cond_wait", nvt_trace_thread(maker.trace, maker.process, 9),
                      waits_since, maker.now);
     sample_machine(&maker, program);
+    sample_metrics(&maker, program);
     if (program->resident_bytes > 0)
         sample_resident(&maker, program, program->iterations ? program->iterations : 32);
     return make_end(&maker);

@@ -54,6 +54,8 @@ void make_wait(struct maker *maker);
  * `share` % of the samples have, the others are 0. Ids are of enum nvt_machine_host and nvt_machine_gpu. */
 void make_host_samples(struct maker *maker, int id, double value);
 void make_gpu_samples(struct maker *maker, uint32_t gpu, int id, double value, int share);
+/* A metric of GPU 0 in percent over all of the trace so far, every 10 us; `share` % of the samples have the value, the others are 0. */
+void make_metric(struct maker *maker, const char *name, double value, int share);
 /* Finish it; the caller owns the trace. */
 struct nvt_trace *make_end(struct maker *maker);
 
@@ -123,6 +125,11 @@ struct program {
     int resident_until;    /* up to this one; 0: all */
     int unclosed;          /* of the iterations push a range "step" that nobody pops */
     int crowd;             /* so many more threads take 2 ms of processor time in each iteration */
+    /* What each iteration has on the CPU; without cpu_ns nothing. A minor fault costs 500 ns. */
+    struct nvt_range_count counts;
+    /* Metrics of the GPU, %; 0: there is none of them. `metric_share`: % of the samples that have them, the others are 0; 0: all. */
+    double dram, tensor, pcie, sm_active;
+    int metric_share;
 };
 
 struct nvt_trace *make_program(const struct program *program);

@@ -233,6 +233,8 @@ static void expect_of(struct nvt_trace *trace, const char *body, const char *not
 }
 
 #define UNKNOWN(count, of)                                                                         \
+    "note: bytes of " count " of " of                                                              \
+    " were not measured: no GPU metrics of a known GPU, no hardware counters of the host\n"        \
     "note: the machine's roof is unknown for " count " of " of                                     \
     "; run nvtally info --peak there to measure and keep it\n"
 

@@ -109,7 +109,8 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(uint64_t, cycles)       /* these in user code alone */                                       \
     X(uint64_t, instructions)                                                                      \
     X(uint64_t, cache_misses) /* of the last cache */                                              \
-    X(uint64_t, branch_misses)
+    X(uint64_t, branch_misses)                                                                     \
+    X(uint64_t, migrations) /* times that it went on on another core */
 
 /* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in the order of a
  * thread's. */

@@ -67,6 +67,7 @@ struct nvt_kineto_event {
     uint32_t members, purpose;        /* and of its group, as the file has them */
     uint32_t file;                    /* of an OS call, in our export, */
     uint32_t caller;                  /* and who makes it */
+    uint32_t work;                    /* of an operator: what its shapes say (operator_work.h) */
     uint64_t address;                 /* of a lock and other things that it works with */
     int64_t pid, tid;
     int is_device_pid; /* pid is a number, so it may be a device's */

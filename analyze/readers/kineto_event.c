@@ -243,8 +243,9 @@ static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t s
         .end_thread = row,
         .domain = nvt_kineto_domain(reader, reader->trace->threads.process[row]),
         .name = event->name,
+        .payload = event->work,
         .style = style,
-        .flags = flags};
+        .flags = (uint8_t)(flags | (event->work ? NVT_RANGE_HAS_PAYLOAD : 0))};
     if (range.domain == NVT_NONE)
         return NVT_NONE;
     seen(reader, row, range.start);

@@ -22,7 +22,7 @@ static const size_t texts[] = {
     offsetof(struct nvt_kineto_event, collective), offsetof(struct nvt_kineto_event, type),
     offsetof(struct nvt_kineto_event, group),      offsetof(struct nvt_kineto_event, members),
     offsetof(struct nvt_kineto_event, purpose),    offsetof(struct nvt_kineto_event, file),
-    offsetof(struct nvt_kineto_event, caller)};
+    offsetof(struct nvt_kineto_event, caller),     offsetof(struct nvt_kineto_event, work)};
 
 int nvt_kineto_events_clear(struct nvt_kineto_events *events)
 {

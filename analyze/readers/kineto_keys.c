@@ -57,6 +57,8 @@ static const struct {
     {"address", KEY_ADDRESS},
     {"Collective name", KEY_COLLECTIVE},
     {"dtype", KEY_TYPE},
+    {"Input Dims", KEY_SHAPES},
+    {"Input type", KEY_TYPES},
     {"Process Group Name", KEY_GROUP},
     {"Process Group Ranks", KEY_MEMBERS},
     {"Process Group Description", KEY_PURPOSE},

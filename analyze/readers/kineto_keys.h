@@ -47,6 +47,8 @@ enum nvt_kineto_key {
     KEY_ADDRESS,
     KEY_OWN,
     KEY_DETAILS,
+    KEY_SHAPES,
+    KEY_TYPES,
     KEY_NUMBER /* + enum nvt_kineto_number */
 };
 

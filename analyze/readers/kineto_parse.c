@@ -31,6 +31,13 @@ static int on_key(void *context, const char *text, size_t size)
                : 0;
 }
 
+/* Whether shapes of the event say what work it is; its name stands before them. */
+static int has_work(const struct nvt_kineto_parser *parser)
+{
+    const uint32_t name = parser->reader.event.name;
+    return name && nvt_is_operator_with_work(nvt_strings_get(parser->strings, name, NULL));
+}
+
 /* The place of an object or array that opens in `outer`. */
 static enum nvt_kineto_place inside(const struct nvt_kineto_parser *parser,
                                     enum nvt_kineto_place outer, int is_array)
@@ -53,7 +60,11 @@ static enum nvt_kineto_place inside(const struct nvt_kineto_parser *parser,
                : parser->key == KEY_GRID    ? IN_GRID
                : parser->key == KEY_BLOCK   ? IN_BLOCK
                : parser->key == KEY_MEMBERS ? IN_MEMBERS
+               : parser->key == KEY_SHAPES  ? (has_work(parser) ? IN_SHAPES : IN_SKIPPED)
+               : parser->key == KEY_TYPES   ? (has_work(parser) ? IN_TYPES : IN_SKIPPED)
                                             : IN_SKIPPED;
+    case IN_SHAPES:
+        return is_array ? IN_SHAPE : IN_SKIPPED;
     case IN_DISTRIBUTED:
         return is_array && parser->key == KEY_PG_LIST ? IN_PG_LIST : IN_SKIPPED;
     case IN_PG_LIST:
@@ -100,7 +111,10 @@ static int on_open(void *context, int is_array)
         start_event(&parser->reader.event);
         parser->reader.number_count = 0;
         parser->has_id = 0;
+        parser->shapes.inputs = parser->shapes.types = 0;
     }
+    if (place == IN_SHAPE && parser->shapes.inputs++ < NVT_SHAPE_INPUTS)
+        parser->shapes.sizes[parser->shapes.inputs - 1] = 0;
     if (place == IN_DEVICE)
         parser->device = (struct nvt_device){.process = NVT_NONE};
     if (place == IN_PG)
@@ -121,6 +135,18 @@ static int end_ranks(struct nvt_kineto_parser *parser, enum nvt_kineto_place pla
     return members == NVT_NO_STRING ? nvt_kineto_parser_no_memory(parser) : 0;
 }
 
+/* What its shapes say. */
+static int add_work(struct nvt_kineto_parser *parser)
+{
+    struct nvt_kineto_event *event = &parser->reader.event;
+    char work[NVT_OPERATOR_WORK_MAX];
+    if (!nvt_operator_work(nvt_strings_get(parser->strings, event->name, NULL), &parser->shapes,
+                           work))
+        return 0;
+    event->work = nvt_strings_add_text(parser->strings, work);
+    return event->work == NVT_NO_STRING ? nvt_kineto_parser_no_memory(parser) : 0;
+}
+
 /* The event is whole. Ids of arrows that nobody follows would fill the table of strings: PyTorch has one for each launch. */
 static int end_event(struct nvt_kineto_parser *parser)
 {
@@ -131,6 +157,8 @@ static int end_event(struct nvt_kineto_parser *parser)
         if (event->id == NVT_NO_STRING)
             return nvt_kineto_parser_no_memory(parser);
     }
+    if (parser->shapes.inputs && parser->shapes.types && add_work(parser))
+        return -1;
     if (parser->events)
         return nvt_kineto_events_put(parser->events, &parser->reader);
     parser->reader.events++;

@@ -8,6 +8,7 @@
 #include "json_stream.h"
 #include "kineto.h"
 #include "kineto_events.h"
+#include "operator_work.h"
 
 /* Where in the file a value lies. */
 enum nvt_kineto_place {
@@ -23,6 +24,9 @@ enum nvt_kineto_place {
     IN_PG,
     IN_PG_RANKS,
     IN_MEMBERS,
+    IN_SHAPES,
+    IN_SHAPE,
+    IN_TYPES,
     IN_DEVICES,
     IN_DEVICE,
     IN_SKIPPED
@@ -48,7 +52,8 @@ struct nvt_kineto_parser {
     uint64_t items;
     const char *other; /* what it is, if it has no events */
     int is_rocprofv3;
-    uint32_t entry; /* key of an event's args that may be of a counter */
+    uint32_t entry;           /* key of an event's args that may be of a counter */
+    struct nvt_shapes shapes; /* of the event */
 };
 
 /* What a parser is called with, which is the context. */

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,27 @@ static int item_value(struct nvt_kineto_parser *parser, enum nvt_json_type type)
     return 0;
 }
 
+/* A dimension of an input that is a tensor; its list has been begun. */
+static void shape_value(struct nvt_shapes *shapes, const char *text, size_t size)
+{
+    int64_t number;
+    const unsigned input = shapes->inputs - 1;
+    if (input >= NVT_SHAPE_INPUTS)
+        return;
+    unsigned *sizes = &shapes->sizes[input];
+    if (*sizes < NVT_SHAPE_SIZES)
+        shapes->size[input][*sizes] =
+            nvt_parse_scaled(text, size, 0, &number) || number < 0 ? 0 : number;
+    *sizes += *sizes <= NVT_SHAPE_SIZES;
+}
+
+static void type_value(struct nvt_shapes *shapes, const char *text, size_t size)
+{
+    char *type = shapes->types < NVT_SHAPE_INPUTS ? shapes->type[shapes->types++] : NULL;
+    if (type)
+        snprintf(type, sizeof(*shapes->type), "%.*s", (int)(size < 64 ? size : 64), text);
+}
+
 int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, size_t size)
 {
     struct nvt_kineto_parser *parser = context;
@@ -248,6 +270,12 @@ int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, s
         return 0;
     case IN_BLOCK:
         dimension(parser->reader.event.block, &parser->reader.event.block_size, text, size);
+        return 0;
+    case IN_SHAPE:
+        shape_value(&parser->shapes, text, size);
+        return 0;
+    case IN_TYPES:
+        type_value(&parser->shapes, text, size);
         return 0;
     case IN_ROOT:
         return root_value(parser, text, size);

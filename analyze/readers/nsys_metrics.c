@@ -58,12 +58,14 @@ static int add_counter(struct nvt_nsys *reader, int64_t type, uint32_t metric, c
     if (!reader->metric_count++ && find_owner(reader))
         return -1;
     uint32_t process = trace->threads.process[reader->metric_thread];
+    const uint32_t gpu = nvt_map_get(&reader->gpus, (uint64_t)type & GPU_MASK);
     snprintf(domain, sizeof(domain), "GPU %u", (unsigned)(type & GPU_MASK));
     struct nvt_counter counter = {.process = process,
                                   .domain = nvt_trace_domain(trace, process, domain),
                                   .description = description,
                                   .values = NVT_COUNTER_ABSOLUTE,
-                                  .is_of_machine = 1};
+                                  .is_of_machine = 1,
+                                  .gpu = gpu == NVT_MAP_NONE ? 0 : trace->devices.gpu[gpu]};
     if (counter.domain == NVT_NONE || name_counter(trace, &counter, name))
         return -1;
     *row = nvt_counter_add(trace, &counter);

@@ -102,6 +102,7 @@ int nvt_file_complete_counts(struct nvt_file_reader *reader)
             .instructions = from->values[NVT_COUNT_INSTRUCTIONS],
             .cache_misses = from->values[NVT_COUNT_CACHE_MISSES],
             .branch_misses = from->values[NVT_COUNT_BRANCH_MISSES],
+            .migrations = from->values[NVT_COUNT_MIGRATIONS],
         };
         status = nvt_range_count_add(trace, &row) == NVT_NONE ? -1 : 0;
     }

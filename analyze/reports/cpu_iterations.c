@@ -64,6 +64,23 @@ static void put_count(const struct nvt_cpu_iterations *all, const uint32_t *rows
     nvt_table_more(table, summary.median, NVT_IF(is_known, (int64_t)summary.max));
 }
 
+/* The median of a count for each 1 or 1,000 of another one, NaN where it is unknown in one of them. */
+static void put_ratio(const struct nvt_cpu_iterations *all, const uint32_t *rows, uint32_t count,
+                      const enum nvt_count of[2], double factor, double *values,
+                      struct nvt_table *table)
+{
+    struct nvt_summary summary = {.median = NAN};
+    int is_known = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t *counts = all->items[rows[i]].counts.of;
+        is_known = is_known && counts[of[0]] >= 0 && counts[of[1]] > 0;
+        values[i] = is_known ? factor * (double)counts[of[0]] / (double)counts[of[1]] : 0;
+    }
+    if (is_known)
+        nvt_sample_summary(values, count, &summary);
+    nvt_table_more(table, summary.median);
+}
+
 int nvt_cpu_iterations_put(const struct nvt_cpu_iterations *all, struct nvt_table *table)
 {
     struct nvt_buckets groups = {0};
@@ -80,6 +97,13 @@ int nvt_cpu_iterations_put(const struct nvt_cpu_iterations *all, struct nvt_tabl
         nvt_table_put(table, nvt_groups_part(&all->names, group, 0), count);
         for (unsigned which = 0; which < NVT_COUNT_CYCLES; which++)
             put_count(all, rows, count, which, values, table);
+        put_count(all, rows, count, NVT_COUNT_MIGRATIONS, values, table);
+        put_ratio(all, rows, count,
+                  (const enum nvt_count[]){NVT_COUNT_INSTRUCTIONS, NVT_COUNT_CYCLES}, 1, values,
+                  table);
+        put_ratio(all, rows, count,
+                  (const enum nvt_count[]){NVT_COUNT_CACHE_MISSES, NVT_COUNT_INSTRUCTIONS}, 1000,
+                  values, table);
     }
     nvt_buckets_free(&groups);
     free(owner);

@@ -33,8 +33,10 @@ int nvt_cpu_iterations_put(const struct nvt_cpu_iterations *all, struct nvt_tabl
         {"Max Minor Faults", NVT_COUNTS}, {"Med Major Faults", NVT_REALS("", 1)},                  \
         {"Max Major Faults", NVT_COUNTS}, {"Med Vol. Switches", NVT_REALS("", 1)},                 \
         {"Max Vol. Switches", NVT_COUNTS}, {"Med Invol. Switches", NVT_REALS("", 1)},              \
+        {"Max Invol. Switches", NVT_COUNTS}, {"Med Migrations", NVT_SPARE_REALS("", 1)},           \
+        {"Max Migrations", NVT_SPARE_COUNTS}, {"Med IPC", NVT_SPARE_REALS("", 2)},                 \
     {                                                                                              \
-        "Max Invol. Switches", NVT_COUNTS                                                          \
+        "Med LLC MPKI", NVT_SPARE_REALS("", 2)                                                     \
     }
 
 void nvt_cpu_iterations_free(struct nvt_cpu_iterations *all);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "../../lib/hardware_counters.h"
 #include "../studies/range_counts.h"
 #include "cpu_iterations.h"
 #include "report.h"
@@ -74,6 +75,7 @@ static void put_nvtx_cpu_counters_row(struct nvt_table *table, const char *name,
                   cpu_ns >= 0 ? nvt_percent(cpu_ns, sum->wall_ns) : NAN,
                   KNOWN(of[NVT_COUNT_MINOR_FAULTS]), KNOWN(of[NVT_COUNT_MAJOR_FAULTS]),
                   KNOWN(of[NVT_COUNT_VOLUNTARY]), KNOWN(of[NVT_COUNT_INVOLUNTARY]),
+                  KNOWN(of[NVT_COUNT_MIGRATIONS]),
                   ratio_of(of, NVT_COUNT_INSTRUCTIONS, NVT_COUNT_CYCLES),
                   1000 * ratio_of(of, NVT_COUNT_CACHE_MISSES, NVT_COUNT_INSTRUCTIONS),
                   1000 * ratio_of(of, NVT_COUNT_BRANCH_MISSES, NVT_COUNT_INSTRUCTIONS));
@@ -85,6 +87,17 @@ static void note_left_out(const struct nvt_making *making, uint64_t without)
         nvt_note(making->input,
                  "note: %s leaves out %" PRIu64 " range%s whose counts were not recorded",
                  making->report->name, without, without == 1 ? "" : "s");
+}
+
+/* Which counters there are none of, and why, as the first trace has it that says so. */
+static void note_missing(const struct nvt_making *making)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < making->input->trace_count && !why; i++)
+        why = nvt_trace_meta(making->input->traces[i].trace, NVT_FACT_NO_HARDWARE);
+    if (why)
+        nvt_note(making->input,
+                 "note: cycles, instructions and cache misses were not counted: %.384s", why);
 }
 
 /* A trace that has counts, into groups and iterations. 0, or -1 with err, or when out of memory. */
@@ -112,8 +125,9 @@ static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_makin
     (void)table;
     for (size_t i = 0; i < making->input->trace_count && !status; i++) {
         const struct nvt_trace *trace = making->input->traces[i].trace;
-        if (trace->range_counts.count)
-            status = add_counted(&groups, &iterations, trace, &without, making->err);
+        if (!trace->range_counts.count)
+            continue;
+        status = add_counted(&groups, &iterations, trace, &without, making->err);
     }
     for (uint32_t i = 0; i < groups.count && !status; i++) {
         const struct sums *sums = nvt_groups_item(&groups, i);
@@ -124,6 +138,7 @@ static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_makin
     if (!status)
         status = nvt_cpu_iterations_put(&iterations, making->tables[BY_ITERATION]);
     note_left_out(making, without);
+    note_missing(making);
     nvt_cpu_iterations_free(&iterations);
     nvt_groups_free(&groups);
     return status;
@@ -134,7 +149,8 @@ static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_makin
         {"Range", NVT_RANGES}, {instances, NVT_COUNTS}, {wall, NVT_NS}, {"CPU Time (ns)", NVT_NS}, \
             {"CPU (%)", NVT_PERCENT}, {"Minor Faults", NVT_COUNTS}, {"Major Faults", NVT_COUNTS},  \
             {"Vol. Switches", NVT_COUNTS}, {"Invol. Switches", NVT_COUNTS},                        \
-            {"IPC", NVT_SPARE_REALS("", 2)}, {"LLC MPKI", NVT_SPARE_REALS("", 2)},                 \
+            {"Migrations", NVT_SPARE_COUNTS}, {"IPC", NVT_SPARE_REALS("", 2)},                     \
+            {"LLC MPKI", NVT_SPARE_REALS("", 2)},                                                  \
         {                                                                                          \
             "Branch MPKI", NVT_SPARE_REALS("", 2)                                                  \
         }                                                                                          \
@@ -155,7 +171,7 @@ static const struct nvt_table_kind more[] = {
 
 const struct nvt_report nvt_report_nvtx_cpu_counters = {
     .name = "nvtx_cpu_counters",
-    .about = "CPU time, page faults and context switches of ranges",
+    .about = "CPU time, page faults, context switches and hardware counters of ranges",
     .title = "CPU counters of ranges",
     .columns = COLUMNS("Instances", "Total Time (ns)"),
     .order = {"-CPU Time (ns)", "Range"},

@@ -26,8 +26,10 @@
     X(nvtx_counters)                                                                               \
     X(nvtx_counter_ranges)                                                                         \
     X(machine)                                                                                     \
+    X(gpu_metrics_by_range)                                                                        \
     X(phases)                                                                                      \
     X(roofline)                                                                                    \
+    X(mfu)                                                                                         \
     X(fragments)                                                                                   \
     X(switchback)                                                                                  \
     X(gpipe)                                                                                       \

@@ -1,4 +1,5 @@
 /* roofline: what phases and ranges achieve beside what the machine reaches at their intensity (analyze/studies/roofline.h). */
+#include "../../lib/hardware_counters.h"
 #include "../studies/roofline.h"
 
 #include <math.h>
@@ -20,6 +21,28 @@ static void put_roofline_row(struct nvt_table *table, const struct nvt_roofline 
                   nvt_roof_gain(roofline, point), point->on_device ? "device" : "host");
 }
 
+/* Bytes that were measured, where they were. */
+static void put_measured_row(struct nvt_table *table, const struct nvt_roof_point *point)
+{
+    static const char *const sources[] = {NULL, "DRAM, sampled", "misses of the last cache"};
+    const struct nvt_measured_sum *sum = &point->measured;
+    if (!sum->source)
+        return;
+    nvt_table_put(table, point->configuration, nvt_text_if_any(point->phase),
+                  nvt_text_if_any(point->range), point->bytes / point->ns, sum->bytes / sum->ns,
+                  sum->low / sum->ns, isinf(sum->high) ? NAN : sum->high / sum->ns,
+                  point->flops / point->ns / (sum->bytes / sum->ns), sources[sum->source]);
+}
+
+/* Why nothing measured bytes, of the first trace that says so. */
+static const char *why_not_measured(const struct nvt_input *input)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < input->trace_count && !why; i++)
+        why = nvt_trace_meta(input->traces[i].trace, NVT_FACT_NO_HARDWARE);
+    return why ? why : "no GPU metrics of a known GPU, no hardware counters of the host";
+}
+
 /* Which peaks they are. */
 static void note_peaks(struct nvt_input *input, const struct nvt_roofline *roofline)
 {
@@ -38,9 +61,10 @@ static void note_peaks(struct nvt_input *input, const struct nvt_roofline *roofl
 
 static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
 {
-    size_t unknown = 0, above = 0;
+    size_t unknown = 0, above = 0, measured = 0;
     for (size_t i = 0; i < roofline->count; i++) {
         const double share = nvt_roof_share(roofline, &roofline->points[i]);
+        measured += roofline->points[i].measured.source != NVT_BYTES_OF_NONE;
         unknown += isnan(share) != 0;
         above += share > 1;
     }
@@ -56,6 +80,9 @@ static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
         return;
     nvt_note(input, "note: bytes are the least that must be moved, as the program declares, not a "
                     "measurement; nested ranges each count their whole time");
+    if (measured < roofline->count)
+        nvt_note(input, "note: bytes of %zu of %u were not measured: %.384s",
+                 roofline->count - measured, roofline->count, why_not_measured(input));
     note_peaks(input, roofline);
     if (above)
         nvt_note(input,
@@ -76,11 +103,29 @@ static int put_roofline(struct nvt_table *table, const struct nvt_making *making
     int status = nvt_roofline_make(&roofline, making->input, making->err);
     for (size_t i = 0; i < roofline.count && !status; i++)
         put_roofline_row(table, &roofline, &roofline.points[i]);
+    for (size_t i = 0; i < roofline.count && !status; i++)
+        put_measured_row(making->tables[1], &roofline.points[i]);
     if (!status)
         note(making->input, &roofline);
     nvt_roofline_free(&roofline);
     return status;
 }
+
+static const struct nvt_table_kind more[] = {
+    {.name = "roofline_measured",
+     .title = "Measured bytes of phases and ranges",
+     .columns = {{"configuration", NVT_NAMES},
+                 {"phase", NVT_NAMES},
+                 {"range", NVT_NAMES},
+                 {"declared GB/s", NVT_REALS("", 3)},
+                 {"measured GB/s", NVT_REALS("", 3)},
+                 {"at least", NVT_REALS("GB/s", 3)},
+                 {"at most", NVT_REALS("GB/s", 3)},
+                 {"FLOP/byte, measured", NVT_REALS("", 3)},
+                 {"by", NVT_NAMES}},
+     .is_optional = 1},
+    {.title = NULL},
+};
 
 const struct nvt_report nvt_report_roofline = {
     .name = "roofline",
@@ -102,4 +147,5 @@ const struct nvt_report nvt_report_roofline = {
                 {"clock", NVT_NAMES}},
     .title = "Roofline of phases and ranges",
     .of_input = put_roofline,
+    .more = more,
 };

@@ -21,6 +21,7 @@ static struct nvt_count_values values_of(const struct nvt_range_counts *rows, ui
     values.of[NVT_COUNT_INSTRUCTIONS] = known(rows->instructions[row]);
     values.of[NVT_COUNT_CACHE_MISSES] = known(rows->cache_misses[row]);
     values.of[NVT_COUNT_BRANCH_MISSES] = known(rows->branch_misses[row]);
+    values.of[NVT_COUNT_MIGRATIONS] = known(rows->migrations[row]);
     return values;
 }
 

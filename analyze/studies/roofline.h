@@ -21,6 +21,7 @@
 
 #include "../input/input.h"
 #include "declared.h"
+#include "measured_bytes.h"
 
 /* Below this share of the roof nothing of the machine bounds it: latency, launches, or the host. A choice, as there is no
  * sharp border: products that fill a machine reach more than 40 % of it, those that do not less than 25 %. */
@@ -32,13 +33,14 @@ enum nvt_bound { NVT_BOUND_UNKNOWN, NVT_BOUND_COMPUTE, NVT_BOUND_MEMORY, NVT_BOU
 struct nvt_roof_point {
     const char *
         configuration; /* "linear size=64 batch=1", of a range around it or of a record; or the file's name */
-    const char *phase;       /* that it is, or lies in (phases.h); "": in none */
-    const char *range;       /* its name, "": it is the phase */
-    size_t peaks;            /* of the roofline, SIZE_MAX: not known */
-    enum nvt_roof roof;      /* what it multiplies, fp32 where nothing is said */
-    double count;            /* how often, calls of loops one by one */
-    double ns, flops, bytes; /* of all of them; ns > 0 */
-    int on_device;           /* whose clock the time is of */
+    const char *phase;                /* that it is, or lies in (phases.h); "": in none */
+    const char *range;                /* its name, "": it is the phase */
+    size_t peaks;                     /* of the roofline, SIZE_MAX: not known */
+    enum nvt_roof roof;               /* what it multiplies, fp32 where nothing is said */
+    double count;                     /* how often, calls of loops one by one */
+    double ns, flops, bytes;          /* of all of them; ns > 0 */
+    struct nvt_measured_sum measured; /* what something counted of these bytes */
+    int on_device;                    /* whose clock the time is of */
 };
 
 struct nvt_roofline {

@@ -159,6 +159,7 @@ static void add_counts(struct nvt_costs *costs)
     costs->ps[NVT_COST_PUSH_POP_INSIDE] += ps;
     costs->ps[NVT_COST_ATTRIBUTES] += 2 * ps;
     costs->ps[NVT_COST_ATTRIBUTES_INSIDE] += ps;
+    costs->ps[NVT_COST_FAULT] = nvt_counts_fault_cost();
 }
 
 void nvt_calibrate(struct nvt_costs *costs)

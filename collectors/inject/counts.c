@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/costs.h"
 #include "session.h"
 
 int nvt_counts_are_asked;
@@ -63,6 +65,18 @@ size_t nvt_counts_read(char *out, struct nvt_hardware *hardware)
 
 #define READINGS 33
 
+/* The middle one of an odd number. */
+static int64_t median(int64_t *values, int count)
+{
+    for (int i = 1; i < count; i++)
+        for (int at = i; at && values[at - 1] > values[at]; at--) {
+            const int64_t other = values[at];
+            values[at] = values[at - 1];
+            values[at - 1] = other;
+        }
+    return values[count / 2];
+}
+
 unsigned nvt_counts_cost(void)
 {
     char out[NVT_COUNTS_BYTES];
@@ -71,12 +85,31 @@ unsigned nvt_counts_cost(void)
     for (int i = 0; i < READINGS; i++) {
         int64_t start = nvt_monotonic_ns();
         nvt_counts_read(out, &hardware);
-        int64_t now = nvt_monotonic_ns() - start;
-        int at = i;
-        for (; at && took[at - 1] > now; at--)
-            took[at] = took[at - 1];
-        took[at] = now;
+        took[i] = nvt_monotonic_ns() - start;
     }
     nvt_hardware_close(&hardware);
-    return (unsigned)(took[READINGS / 2] * 1000);
+    return (unsigned)(median(took, READINGS) * 1000);
+}
+
+#define FAULT_PAGE   4096u
+#define FAULT_PAGES  32u
+#define FAULT_ROUNDS 7
+
+unsigned nvt_counts_fault_cost(void)
+{
+    int64_t took[FAULT_ROUNDS] = {0};
+    for (int i = 0; i < FAULT_ROUNDS; i++) {
+        volatile char *pages = mmap(NULL, FAULT_PAGES * FAULT_PAGE, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED)
+            return 0;
+        madvise((void *)pages, FAULT_PAGES * FAULT_PAGE, MADV_NOHUGEPAGE);
+        const int64_t start = nvt_monotonic_ns();
+        for (unsigned page = 0; page < FAULT_PAGES; page++)
+            pages[page * FAULT_PAGE] = 1;
+        took[i] = (nvt_monotonic_ns() - start) * 1000 / FAULT_PAGES;
+        munmap((void *)pages, FAULT_PAGES * FAULT_PAGE);
+    }
+    const int64_t ps = median(took, FAULT_ROUNDS);
+    return ps < NVT_COST_MOST ? (unsigned)ps : 0;
 }

@@ -22,4 +22,7 @@ size_t nvt_counts_read(char *out, struct nvt_hardware *hardware);
 /* What a reading costs here, ps: the median of some. */
 unsigned nvt_counts_cost(void);
 
+/* What a minor fault on a new page of 4 KiB costs here, ps: the median of some rounds. 0: there is no memory for it. */
+unsigned nvt_counts_fault_cost(void);
+
 #endif

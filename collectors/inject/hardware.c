@@ -1,11 +1,48 @@
 #include "hardware.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../lib/hardware_counters.h"
+
+/* The page of an event, whose descriptor is closed; NULL: there is none. */
+static volatile struct perf_event_mmap_page *map_page(int descriptor)
+{
+    void *page = descriptor < 0 ? MAP_FAILED
+                                : mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
+                                       descriptor, 0);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+static void close_page(volatile struct perf_event_mmap_page *page)
+{
+    if (page)
+        munmap((void *)page, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+static void open_migrations(struct nvt_hardware *hardware)
+{
+    const int descriptor = nvt_migrations_open();
+    hardware->migrations = map_page(descriptor);
+    if (descriptor >= 0)
+        syscall(SYS_close, descriptor);
+}
+
+/* Both are at least so many, and the greater one never goes back. */
+static void read_migrations(struct nvt_hardware *hardware, uint64_t *values, uint64_t *mask)
+{
+    const int cpu = sched_getcpu();
+    const uint64_t known = hardware->migrations ? nvt_software_page(hardware->migrations) : 0;
+    if (cpu < 0)
+        return;
+    hardware->moves += hardware->cpu_and_1 && hardware->cpu_and_1 != (uint32_t)cpu + 1;
+    hardware->cpu_and_1 = (uint32_t)cpu + 1;
+    values[NVT_COUNT_MIGRATIONS] = known > hardware->moves ? known : hardware->moves;
+    *mask |= 1u << NVT_COUNT_MIGRATIONS;
+}
 
 #if defined(__x86_64__)
 
@@ -29,26 +66,17 @@ void nvt_hardware_open(struct nvt_hardware *hardware)
         descriptors[i] = i && leader < 0 ? -1 : nvt_hardware_counter_open(events[i], leader);
         if (!i)
             leader = descriptors[i];
-        void *page = descriptors[i] < 0 ? MAP_FAILED
-                                        : mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ,
-                                               MAP_SHARED, descriptors[i], 0);
-        hardware->pages[i] = page == MAP_FAILED ? NULL : page;
+        hardware->pages[i] = map_page(descriptors[i]);
     }
     for (unsigned i = 0; i < NVT_HARDWARE; i++)
         if (descriptors[i] >= 0)
             syscall(SYS_close, descriptors[i]);
+    open_migrations(hardware);
 }
 
-void nvt_hardware_close(struct nvt_hardware *hardware)
+void nvt_hardware_read(struct nvt_hardware *hardware, uint64_t *values, uint64_t *mask)
 {
-    for (unsigned i = 0; i < NVT_HARDWARE; i++)
-        if (hardware->pages[i])
-            munmap((void *)hardware->pages[i], (size_t)sysconf(_SC_PAGESIZE));
-    memset(hardware, 0, sizeof(*hardware));
-}
-
-void nvt_hardware_read(const struct nvt_hardware *hardware, uint64_t *values, uint64_t *mask)
-{
+    read_migrations(hardware, values, mask);
     for (unsigned i = 0; i < NVT_HARDWARE; i++)
         if (hardware->pages[i] &&
             !nvt_hardware_page(hardware->pages[i], read_pmc, &values[NVT_COUNT_CYCLES + i]))
@@ -60,18 +88,20 @@ void nvt_hardware_read(const struct nvt_hardware *hardware, uint64_t *values, ui
 void nvt_hardware_open(struct nvt_hardware *hardware)
 {
     hardware->is_tried = 1;
+    open_migrations(hardware);
 }
 
-void nvt_hardware_close(struct nvt_hardware *hardware)
+void nvt_hardware_read(struct nvt_hardware *hardware, uint64_t *values, uint64_t *mask)
 {
-    memset(hardware, 0, sizeof(*hardware));
-}
-
-void nvt_hardware_read(const struct nvt_hardware *hardware, uint64_t *values, uint64_t *mask)
-{
-    (void)hardware;
-    (void)values;
-    (void)mask;
+    read_migrations(hardware, values, mask);
 }
 
 #endif
+
+void nvt_hardware_close(struct nvt_hardware *hardware)
+{
+    for (unsigned i = 0; i < NVT_HARDWARE; i++)
+        close_page(hardware->pages[i]);
+    close_page(hardware->migrations);
+    memset(hardware, 0, sizeof(*hardware));
+}

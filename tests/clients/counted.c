@@ -10,6 +10,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -99,6 +100,51 @@ static void compute(void)
     struct timespec now;
     while (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) && now.tv_nsec % 16000000 < 15000000)
         continue;
+}
+
+static int cores[2] = {-1, -1};
+
+/* The first two that the thread may run on; 0: there is one alone. */
+static int find_cores(void)
+{
+    cpu_set_t set;
+    int count = 0;
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return 0;
+    for (int i = 0; i < CPU_SETSIZE && count < 2; i++)
+        if (CPU_ISSET((size_t)i, &set))
+            cores[count++] = i;
+    return count == 2;
+}
+
+static void run_on(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)core, &set);
+    EXPECT(!sched_setaffinity(0, sizeof(set), &set));
+}
+
+/* To and fro, 20 times; the thread is on the second one before and after. */
+static void move_20(void)
+{
+    for (int i = 0; i < 20; i++)
+        run_on(cores[i % 2]);
+}
+
+static void stay(void)
+{
+    run_on(cores[1]);
+}
+
+static void move(void)
+{
+    cpu_set_t all;
+    EXPECT(!sched_getaffinity(0, sizeof(all), &all));
+    run_on(cores[1]);
+    within("moves", move_20);
+    within("stays", stay);
+    EXPECT(!sched_setaffinity(0, sizeof(all), &all));
 }
 
 static void nothing(void)
@@ -215,6 +261,8 @@ int main(int argc, char **argv)
     if (!*how) {
         within("joins", join);
         within("forks", have_child);
+        if (find_cores())
+            move();
         carry();
     }
     nvtxRangePushA("open");

@@ -1,0 +1,134 @@
+/*
+ * mfu: FLOPs of ranges, modules and iterations, and their share of the peak, by name, over all traces (model_flops.h). The peak is
+ * what was measured on the machine (info --peak), else what the maker states (data_sheet.h); the table says which. Above 100 % something of it is
+ * wrong, and the share is left out.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../device/devices.h"
+#include "../input/data_sheet.h"
+#include "../model/groups.h"
+#include "../studies/model_flops.h"
+#include "report.h"
+
+enum source { UNKNOWN, MEASURED, STATED };
+
+static const char *const sources[] = {NULL, "measured", "data sheet"};
+
+struct mfu {
+    uint64_t instances;
+    double ns, flops[NVT_ROOFS];
+    double peak_ns; /* that they take at the peak; NaN: unknown */
+    enum source source;
+};
+
+/* The peaks of a range's device. */
+static enum source find_peaks(const struct nvt_trace *trace, const struct nvt_flops_range *range,
+                              struct nvt_peaks *peaks)
+{
+    const int is_host = range->device == NVT_NONE;
+    const char *host = nvt_trace_meta(trace, "host"),
+               *device = is_host ? nvt_trace_meta(trace, "device")
+                                 : nvt_device_name(trace, range->process, range->device);
+    *peaks = (struct nvt_peaks){.bytes = 0};
+    if (nvt_peaks_cached(host, is_host ? "host" : "cuda", device, peaks))
+        return MEASURED;
+    return !is_host && nvt_data_sheet(device, peaks) ? STATED : UNKNOWN;
+}
+
+static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
+                     const struct nvt_making *making)
+{
+    struct nvt_model_flops model = {.items = NULL};
+    struct nvt_peaks peaks = {.bytes = 0};
+    enum source source = UNKNOWN;
+    int status =
+        nvt_model_flops_make(&model, trace, nvt_input_projection(making->input), making->err);
+    for (uint32_t i = 0; i < model.count && !status; i++) {
+        const struct nvt_flops_range *range = &model.items[i];
+        if (!i || range->device != range[-1].device || range->process != range[-1].process)
+            source = find_peaks(trace, range, &peaks);
+        const uint32_t parts[] = {nvt_groups_range(groups, range->range), source};
+        struct mfu *mfu = nvt_groups_item(groups, nvt_groups_key(groups, parts, 2));
+        if (!mfu)
+            status = -1;
+        for (int roof = 0; roof < NVT_ROOFS && mfu; roof++)
+            mfu->flops[roof] += range->flops[roof];
+        if (mfu) {
+            mfu->instances++;
+            mfu->ns += range->ns;
+            mfu->peak_ns += nvt_model_flops_at_peak(range->flops, &peaks);
+            mfu->source = source;
+        }
+    }
+    free(model.items);
+    return status;
+}
+
+/* "bf16", "fp32 bf16". */
+static void precisions(const struct mfu *mfu, char *out, size_t size)
+{
+    *out = 0;
+    for (int roof = 0; roof < NVT_ROOFS; roof++)
+        if (mfu->flops[roof] > 0)
+            snprintf(out + strlen(out), size - strlen(out), "%s%s", *out ? " " : "",
+                     nvt_roof_name((enum nvt_roof)roof));
+}
+
+static void put_mfu(struct nvt_table *table, struct nvt_groups *groups, uint32_t group)
+{
+    const struct mfu *mfu = nvt_groups_item(groups, group);
+    const double share = mfu->peak_ns / mfu->ns;
+    double flops = 0;
+    char text[64];
+    for (int roof = 0; roof < NVT_ROOFS; roof++)
+        flops += mfu->flops[roof];
+    precisions(mfu, text, sizeof(text));
+    nvt_table_put(table, nvt_groups_part(groups, group, 0), mfu->instances, (int64_t)mfu->ns,
+                  flops / (double)mfu->instances / 1e9, flops / mfu->ns / 1e3, text,
+                  share <= 1 ? 100 * share : NAN, share > 1 ? "above 100 %" : sources[mfu->source]);
+}
+
+static int declares(const struct nvt_trace *trace)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD &&
+            strstr(nvt_name(trace, ranges->payload[i]), "\"flops\""))
+            return 1;
+    return 0;
+}
+
+static int is_in(const struct nvt_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (declares(input->traces[i].trace))
+            return 1;
+    return 0;
+}
+
+const struct nvt_report nvt_report_mfu = {
+    .name = "mfu",
+    .about = "FLOPs of ranges, modules and iterations, and their share of the peak (MFU)",
+    .needs = NVT_PROJECTS,
+    .title = "Model FLOPs utilization",
+    .columns = {{"Range", NVT_RANGES},
+                {"Instances", NVT_COUNTS},
+                {"Time (ns)", NVT_NS},
+                {"GFLOP each", NVT_REALS("", 3)},
+                {"TFLOP/s", NVT_REALS("", 3)},
+                {"Precision", NVT_NAMES},
+                {"MFU (%)", NVT_PERCENT},
+                {"Peak", NVT_NAMES}},
+    .order = {"-Time (ns)", "Range"},
+    .missing =
+        "no FLOPs in the input (record_shapes=True in torch.profiler, or ranges that declare "
+        "flops and bytes)",
+    .nothing = "no range with FLOPs has time on the device",
+    .is_in = is_in,
+    .group = group_mfu,
+    .put_group = put_mfu,
+    .group_size = sizeof(struct mfu),
+};

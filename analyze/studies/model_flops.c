@@ -1,0 +1,230 @@
+#include "model_flops.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../lib/grow.h"
+#include "../../lib/map.h"
+#include "../device/project.h"
+#include "../model/named_iterations.h"
+#include "../model/nesting.h"
+
+/* A range in the making. */
+struct part {
+    struct nvt_flops_range sum;
+    int64_t start, end;
+};
+
+struct making {
+    const struct nvt_trace *trace;
+    struct nvt_map at; /* range -> part */
+    struct part *parts;
+    uint32_t count;
+    struct nvt_map payloads; /* string -> declared */
+    struct nvt_declared *declared;
+    uint32_t declared_count;
+    uint8_t *is_taken; /* of each range, whether its declared work was added */
+};
+
+/* What a range declares; 1, 0: nothing, -1 when out of memory. */
+static int work_of(struct making *making, uint32_t range, struct nvt_declared *work)
+{
+    const struct nvt_ranges *ranges = &making->trace->ranges;
+    if (!(ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD))
+        return 0;
+    const uint32_t before = making->declared_count;
+    struct nvt_declared *known =
+        nvt_map_item(&making->payloads, ranges->payload[range], &making->declared,
+                     &making->declared_count, sizeof(*known));
+    if (!known)
+        return -1;
+    if (making->declared_count > before)
+        *known = nvt_declared_in_payload(nvt_name(making->trace, ranges->payload[range]));
+    *work = *known;
+    return work->flops > 0;
+}
+
+static struct part *part_of(struct making *making, uint32_t range)
+{
+    const uint32_t before = making->count;
+    struct part *part =
+        nvt_map_item(&making->at, range, &making->parts, &making->count, sizeof(*part));
+    if (part && making->count > before) {
+        part->sum.range = range;
+        part->sum.device = part->sum.process = NVT_NONE;
+        part->start = INT64_MAX;
+        part->end = INT64_MIN;
+    }
+    return part;
+}
+
+static int add_flops(struct making *making, uint32_t range, const struct nvt_declared *work)
+{
+    struct part *part = part_of(making, range);
+    if (part)
+        part->sum.flops[work->roof < NVT_ROOFS ? work->roof : NVT_ROOF_FP32] += work->flops;
+    return part ? 0 : -1;
+}
+
+/* Work of declaring ranges, the outermost first, is that of the ranges around each up to the declaring one before it. 0 or -1. */
+static int add_declared(struct making *making, const uint32_t *ranges, uint32_t count)
+{
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct nvt_declared work;
+        const int has = work_of(making, ranges[i], &work);
+        if (has < 0)
+            return -1;
+        if (!has)
+            continue;
+        for (uint32_t k = from; k <= i && !making->is_taken[ranges[i]]; k++)
+            if (add_flops(making, ranges[k], &work))
+                return -1;
+        making->is_taken[ranges[i]] = 1;
+        from = i + 1;
+    }
+    return 0;
+}
+
+/* --- with device operations ------------------------------------------------------------------- */
+
+static int visit_op(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct making *making = context;
+    const struct nvt_ops *ops = &making->trace->ops;
+    for (uint32_t i = 0; i < count; i++) {
+        struct part *part = part_of(making, ranges[i]);
+        if (!part)
+            return -1;
+        if (part->sum.device == NVT_NONE) {
+            part->sum.device = ops->device[op];
+            part->sum.process = ops->process[op];
+        }
+        part->start = ops->start[op] < part->start ? ops->start[op] : part->start;
+        part->end = ops->end[op] > part->end ? ops->end[op] : part->end;
+    }
+    return add_declared(making, ranges, count);
+}
+
+/* --- without ---------------------------------------------------------------------------------- */
+
+#define DEPTH 512 /* ranges in each other that are looked at */
+
+/* The iteration that a range belongs to although it is not within it on its thread, NVT_NONE: none. */
+static uint32_t iteration_of(const struct nvt_named_iterations *iterations, uint32_t range,
+                             const uint32_t *around, uint32_t count)
+{
+    const struct nvt_trace *trace = iterations->trace;
+    const uint32_t thread = trace->ranges.thread[range];
+    const uint32_t at = nvt_iteration_at(iterations, thread, trace->threads.process[thread],
+                                         trace->ranges.start[range]);
+    const uint32_t row = at == NVT_NONE ? NVT_NONE : iterations->rows[at];
+    for (uint32_t i = 0; i < count; i++)
+        if (around[i] == row)
+            return NVT_NONE;
+    return row;
+}
+
+static int add_host_range(struct making *making, const struct nvt_named_iterations *iterations,
+                          const uint32_t *parents, uint32_t range)
+{
+    uint32_t chain[DEPTH], count = 0, ordered[DEPTH + 1], length = 0;
+    struct nvt_declared work;
+    const int has = work_of(making, range, &work);
+    if (has < 1)
+        return has;
+    for (uint32_t at = range; at != NVT_NONE && count < DEPTH; at = parents[at])
+        chain[count++] = at;
+    const uint32_t iteration = iteration_of(iterations, range, chain, count);
+    if (iteration != NVT_NONE)
+        ordered[length++] = iteration;
+    while (count)
+        ordered[length++] = chain[--count];
+    return add_declared(making, ordered, length);
+}
+
+static int add_host(struct making *making, struct nvt_error *err)
+{
+    const struct nvt_ranges *ranges = &making->trace->ranges;
+    struct nvt_named_iterations iterations = {.rows = NULL};
+    uint32_t *parents = nvt_nest_threads(making->trace, err);
+    int status = parents && !nvt_named_iterations_of(&iterations, making->trace) ? 0 : -1;
+    for (uint32_t i = 0; i < ranges->count && !status; i++)
+        status = add_host_range(making, &iterations, parents, i);
+    for (uint32_t i = 0; i < making->count && !status; i++) {
+        struct part *part = &making->parts[i];
+        part->start = ranges->start[part->sum.range];
+        part->end = ranges->end[part->sum.range];
+    }
+    nvt_named_iterations_free(&iterations);
+    free(parents);
+    return status;
+}
+
+/* --- together --------------------------------------------------------------------------------- */
+
+static double flops_of(const struct nvt_flops_range *range)
+{
+    double flops = 0;
+    for (int roof = 0; roof < NVT_ROOFS; roof++)
+        flops += range->flops[roof];
+    return flops;
+}
+
+/* An iteration takes its own time. */
+static int time_iterations(struct making *making)
+{
+    const struct nvt_ranges *ranges = &making->trace->ranges;
+    uint32_t count = 0;
+    uint32_t *rows = nvt_iterations(making->trace, &count);
+    for (uint32_t i = 0; rows && i < count; i++) {
+        const uint32_t at = nvt_map_get(&making->at, rows[i]);
+        if (at == NVT_MAP_NONE)
+            continue;
+        making->parts[at].start = ranges->start[rows[i]];
+        making->parts[at].end = ranges->end[rows[i]];
+    }
+    free(rows);
+    return rows ? 0 : -1;
+}
+
+/* Keep those that have FLOPs, time, and both ends. */
+static int keep(struct nvt_model_flops *model, const struct making *making)
+{
+    model->items = malloc(((size_t)making->count + 1) * sizeof(*model->items));
+    for (uint32_t i = 0; model->items && i < making->count; i++) {
+        struct part *part = &making->parts[i];
+        part->sum.ns = (double)(part->end - part->start);
+        if (flops_of(&part->sum) > 0 && part->end > part->start &&
+            !(making->trace->ranges.flags[part->sum.range] & NVT_RANGE_PARTIAL))
+            model->items[model->count++] = part->sum;
+    }
+    return model->items ? 0 : -1;
+}
+
+int nvt_model_flops_make(struct nvt_model_flops *model, const struct nvt_trace *trace,
+                         unsigned flags, struct nvt_error *err)
+{
+    struct making making = {.trace = trace, .is_taken = calloc((size_t)trace->ranges.count + 1, 1)};
+    int status = making.is_taken ? 0 : -1;
+    if (!status)
+        status = trace->ops.count ? nvt_project(trace, flags, visit_op, &making, err)
+                                  : add_host(&making, err);
+    if (!status)
+        status = time_iterations(&making) || keep(model, &making) ? -1 : 0;
+    nvt_map_free(&making.at);
+    nvt_map_free(&making.payloads);
+    free(making.parts);
+    free(making.declared);
+    free(making.is_taken);
+    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+}
+
+double nvt_model_flops_at_peak(const double flops[NVT_ROOFS], const struct nvt_peaks *peaks)
+{
+    double ns = 0;
+    for (int roof = 0; roof < NVT_ROOFS; roof++)
+        if (flops[roof] > 0)
+            ns += peaks->flops[roof] > 0 ? flops[roof] / peaks->flops[roof] * 1e9 : NAN;
+    return ns;
+}

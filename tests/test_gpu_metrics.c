@@ -1,0 +1,328 @@
+/*
+ * GPU metrics of ranges and kernels: bounds worked out by hand, a thousand random programs whose truth is known, and a report over an
+ * export of nsys that is made up.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/device/gpu_metrics.h"
+#include "../lib/count_of.h"
+#include "../lib/gpu_counters.h"
+#include "cli.h"
+#include "made_trace.h"
+#include "random_kit.h"
+
+/* A counter of GPU 0; returns its row. */
+static uint32_t add_counter(struct maker *maker, const char *name, const char *unit)
+{
+    const struct nvt_counter row = {.process = maker->process,
+                                    .domain =
+                                        nvt_trace_domain(maker->trace, maker->process, "GPU 0"),
+                                    .name = nvt_strings_add_text(maker->trace->strings, name),
+                                    .unit = nvt_strings_add_text(maker->trace->strings, unit),
+                                    .values = NVT_COUNTER_ABSOLUTE,
+                                    .is_of_machine = 1};
+    return nvt_counter_add(maker->trace, &row);
+}
+
+static void add_sample(struct maker *maker, uint32_t counter, int64_t time, double value)
+{
+    const struct nvt_counter_sample row = {
+        .time = time, .counter = counter, .thread = maker->thread, .value = value};
+    assert_int_not_equal(nvt_counter_sample_add(maker->trace, &row), NVT_NONE);
+}
+
+/* --- bounds ------------------------------------------------------------------------------------- */
+
+/* Samples every 100 ns from 100 to 1000 of 10.5, 20, 30, … 100; without that at 500 in the second counter. */
+static void bounds_are_what_edges_allow(void **state)
+{
+    (void)state;
+    static const struct {
+        int counter; /* 0: percent; 1: percent with a gap; 2: another unit; 3: that with a gap */
+        int64_t from, to;
+        uint64_t spans, short_, unknown, samples;
+        double mean, low, high;
+    } cases[] = {
+        /* Whole samples: known. 20 + 30 + 40. */
+        {0, 100, 400, 1, 0, 0, 3, 30, 30, 30},
+        /* Half of the first, half of the last: 1000 of 30 is at most 5000 in the other half. */
+        {0, 250, 650, 1, 0, 0, 5, (30 * 50 + 40 * 100 + 50 * 100 + 60 * 100 + 70 * 50) / 400.0,
+         (0 + 4000 + 5000 + 6000 + 7000 - 5000) / 400.0,
+         (3000 + 4000 + 5000 + 6000 + 5000) / 400.0},
+        /* One ns less than three intervals. */
+        {0, 100, 399, 0, 1, 0, 0, 0, 0, 0},
+        /* The sample at 500 is missing: anything in it; means of what is known. */
+        {1, 300, 600, 1, 0, 0, 2, (40 + 60) / 2.0, (40 + 60) / 3.0, (40 + 60 + 100) / 3.0},
+        /* Of a metric without a greatest value the edges may have all of their samples, or nothing. */
+        {2, 250, 650, 1, 0, 0, 5, (30 * 50 + 40 * 100 + 50 * 100 + 60 * 100 + 70 * 50) / 400.0,
+         (4000 + 5000 + 6000) / 400.0, (3000 + 4000 + 5000 + 6000 + 7000) / 400.0},
+        {3, 300, 600, 0, 0, 1, 0, 0, 0, 0},
+        /* Behind the last sample nothing is known: more than half of it. */
+        {0, 900, 1300, 0, 0, 1, 0, 0, 0, 0},
+    };
+    struct maker maker = make_begin();
+    uint32_t counters[4];
+    for (int i = 0; i < 4; i++)
+        counters[i] = add_counter(&maker, (const char *[]){"a", "b", "c", "d"}[i],
+                                  i < 2 ? "Throughput %" : "MHz");
+    for (int i = 0; i < 4; i++)
+        for (int k = 1; k <= 10; k++)
+            if (!(i % 2) || k != 5)
+                add_sample(&maker, counters[i], 100 * k, k == 1 ? 10.5 : 10 * k);
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_gpu_metrics metrics = {.items = NULL};
+    assert_int_equal(nvt_gpu_metrics_make(&metrics, trace), 0);
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct nvt_metric_sum sum = {.ns = 0};
+        const struct nvt_gpu_metric *metric = &metrics.items[counters[cases[i].counter]];
+        assert_true(metric->interval_ns == 100 && metric->rounding == 0);
+        nvt_gpu_metric_add(metric, cases[i].from, cases[i].to, &sum);
+        assert_int_equal(sum.spans, cases[i].spans);
+        assert_int_equal(sum.short_, cases[i].short_);
+        assert_int_equal(sum.unknown, cases[i].unknown);
+        assert_int_equal(sum.samples, cases[i].samples);
+        if (sum.spans && (fabs(sum.integral / sum.ns - cases[i].mean) > 1e-9 ||
+                          fabs(sum.low / sum.ns - cases[i].low) > 1e-9 ||
+                          fabs(sum.high / sum.ns - cases[i].high) > 1e-9))
+            fail_msg("case %zu: %g (%g to %g)", i, sum.integral / sum.ns, sum.low / sum.ns,
+                     sum.high / sum.ns);
+    }
+    nvt_gpu_metrics_free(&metrics);
+    nvt_trace_free(trace);
+}
+
+/* --- random programs ---------------------------------------------------------------------------- */
+
+enum { PIECES = 400, RANGES = 20, PROGRAMS = 1000 };
+
+/* What the device did: levels that hold for a while each, percent. */
+struct program_truth {
+    int64_t start[PIECES + 1];
+    double level[PIECES];
+};
+
+static void draw_truth(struct program_truth *truth)
+{
+    int64_t now = 0;
+    for (int i = 0; i < PIECES; i++) {
+        const double kind = kit_uniform();
+        truth->start[i] = now;
+        truth->level[i] = kind < 0.3 ? 0 : kind < 0.5 ? 100 : 100 * kit_uniform();
+        /* From 1 us to 1 ms, as long as short. */
+        now += (int64_t)(1000 * pow(10, 3 * kit_uniform()));
+    }
+    truth->start[PIECES] = now;
+}
+
+/* The level's mean over a span, by adding up. */
+static double mean_of(const struct program_truth *truth, int64_t from, int64_t to)
+{
+    double sum = 0;
+    for (int i = 0; i < PIECES; i++) {
+        const int64_t low = from > truth->start[i] ? from : truth->start[i];
+        const int64_t high = to < truth->start[i + 1] ? to : truth->start[i + 1];
+        sum += high > low ? truth->level[i] * (double)(high - low) : 0;
+    }
+    return sum / (double)(to - from);
+}
+
+/* Samples as a GPU takes them: means of intervals, whole numbers as in nsys's files, of which some are lost. */
+static void sample_truth(struct maker *maker, const struct program_truth *truth, int64_t interval,
+                         int is_whole, double lost)
+{
+    const uint32_t counter = add_counter(maker, "DRAM Read Bandwidth", "Throughput %");
+    int64_t time = (int64_t)((double)interval * kit_uniform());
+    for (; time + interval <= truth->start[PIECES]; time += interval) {
+        const double mean = mean_of(truth, time, time + interval);
+        if (kit_uniform() >= lost)
+            add_sample(maker, counter, time + interval, is_whole ? round(mean) : mean);
+    }
+}
+
+struct score {
+    uint64_t told, inside, short_told;
+    double width;
+};
+
+static void score_program(struct score *score)
+{
+    static struct program_truth truth;
+    const int64_t interval = (int64_t)(2000 * pow(10, 2 * kit_uniform()));
+    struct maker maker = make_begin();
+    struct nvt_gpu_metrics metrics = {.items = NULL};
+    draw_truth(&truth);
+    sample_truth(&maker, &truth, interval, kit_uniform() < 0.5, kit_uniform() < 0.5 ? 0.02 : 0);
+    struct nvt_trace *trace = make_end(&maker);
+    assert_int_equal(nvt_gpu_metrics_make(&metrics, trace), 0);
+    for (int i = 0; i < RANGES && metrics.items[0].course; i++) {
+        struct nvt_metric_sum sum = {.ns = 0};
+        double mean = 0;
+        /* One range name, of some instances that begin where a kernel does. */
+        for (int k = 0; k < 1 + i % 5; k++) {
+            const int first = (int)(kit_uniform() * (PIECES - 12));
+            const int64_t from = truth.start[first],
+                          to = truth.start[first + 1 + (int)(kit_uniform() * 10)];
+            const uint64_t spans = sum.spans;
+            nvt_gpu_metric_add(&metrics.items[0], from, to, &sum);
+            score->short_told += sum.spans > spans && to - from < NVT_METRIC_LEAST * interval;
+            mean += sum.spans > spans ? mean_of(&truth, from, to) * (double)(to - from) : 0;
+        }
+        score->told += sum.spans > 0;
+        score->inside +=
+            sum.spans > 0 && mean >= sum.low - 1e-6 * sum.ns && mean <= sum.high + 1e-6 * sum.ns;
+        score->width += sum.spans > 0 ? (sum.high - sum.low) / sum.ns : 0;
+    }
+    nvt_gpu_metrics_free(&metrics);
+    nvt_trace_free(trace);
+}
+
+static void truth_lies_within_the_bounds(void **state)
+{
+    (void)state;
+    struct score score = {0, 0, 0, 0};
+    kit_srand(52);
+    for (int i = 0; i < PROGRAMS; i++)
+        score_program(&score);
+    print_message("%d programs: %llu of %llu ranges within their bounds, %.1f %% wide on average; "
+                  "%llu that are too short told\n",
+                  PROGRAMS, (unsigned long long)score.inside, (unsigned long long)score.told,
+                  score.width / (double)score.told, (unsigned long long)score.short_told);
+    assert_true(score.told >= 5 * PROGRAMS);
+    assert_true((double)score.inside >= 0.95 * (double)score.told);
+    assert_int_equal(score.short_told, 0);
+    /* Bounds that say nothing would hold as well. */
+    assert_true(score.width < 25 * (double)score.told);
+}
+
+/* --- the report --------------------------------------------------------------------------------- */
+
+/* A range with two kernels, of 60 and 40 us with 5 us before them, and one whose kernel is too short. */
+static void metrics_are_those_of_ranges_and_kernels(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    maker.now = 15000;
+    const int64_t start = maker.now;
+    maker.launch_ns = 0;
+    make_launch(&maker, "gemm", 60000); /* from 20 to 80 us */
+    make_launch(&maker, "copy", 40000); /* to 120 us */
+    make_range(&maker, "forward", start);
+    const int64_t later = maker.now = 200000;
+    make_launch(&maker, "tiny", 5000);
+    make_range(&maker, "short", later);
+    const uint32_t counter = add_counter(&maker, "SMs Active", "Throughput %");
+    for (int64_t i = 0; i <= 30; i++)
+        add_sample(&maker, counter, 10000 * i,
+                   i > 2 && i <= 8    ? 80.5
+                   : i > 8 && i <= 12 ? 30.5
+                                      : 0);
+    struct nvt_trace *trace = make_end(&maker);
+    char *note, *text = make_report("gpu_metrics_by_range", &trace, 1, &note);
+    assert_string_equal(text,
+                        "Range,GPU,Metric,Unit,Instances,Left Out,Device Time "
+                        "(ns),Samples,Mean,Low,High\n"
+                        ":forward,GPU 0,SMs Active,Throughput %,1,0,100000,10,60.5,60.5,60.5\n"
+                        "\n"
+                        "Name,GPU,Metric,Unit,Instances,Left Out,Device Time "
+                        "(ns),Samples,Mean,Low,High\n"
+                        "gemm,GPU 0,SMs Active,Throughput %,1,0,60000,6,80.5,80.5,80.5\n"
+                        "copy,GPU 0,SMs Active,Throughput %,1,0,40000,4,30.5,30.5,30.5\n");
+    assert_non_null(strstr(note, "spans of less than 3 sample intervals, 2 times"));
+    free(text);
+    free(note);
+    nvt_trace_free(trace);
+}
+
+/* 50 % and 10 % of 3350 GB/s, over 100 us, in which 201 MB are declared. */
+static void roofline_has_dram_as_bytes(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const struct nvt_device device = {
+        .process = maker.process,
+        .name = nvt_strings_add_text(maker.trace->strings, "NVIDIA H100 80GB HBM3")};
+    nvt_device_add(maker.trace, &device);
+    maker.now = 15000;
+    maker.launch_ns = 0;
+    make_launch(&maker, "gemm", 100000); /* from 20 to 120 us */
+    make_range(&maker, "mlp flops=1000 bytes=201000000", 15000);
+    maker.now = 300000;
+    make_metric(&maker, "DRAM Read Bandwidth", 50, 100);
+    make_metric(&maker, "DRAM Write Bandwidth", 10, 100);
+    struct nvt_trace *trace = make_end(&maker);
+    char *note, *text = make_report("roofline", &trace, 1, &note);
+    const char *row = strstr(text, "made up,,mlp,2010.000,2010.000,");
+    assert_non_null(row);
+    assert_non_null(strstr(row, ",\"DRAM, sampled\"\n"));
+    assert_null(strstr(note, "were not measured"));
+    free(text);
+    free(note);
+    nvt_trace_free(trace);
+}
+
+/* --- permissions -------------------------------------------------------------------------------- */
+
+static void put(const char *name, const char *text)
+{
+    char command[600];
+    snprintf(command, sizeof(command), "mkdir -p \"$(dirname '%s/%s')\"", cli_folder, name);
+    assert_int_equal(system(command), 0);
+    cli_write_file(cli_in(cli_folder, name), text, strlen(text));
+}
+
+/* In a folder that stands for /proc. */
+static void permissions_are_told(void **state)
+{
+    (void)state;
+    char why[384];
+    assert_int_equal(nvt_gpu_counters_in(cli_folder, 0, why, sizeof(why)),
+                     NVT_GPU_COUNTERS_NO_DRIVER);
+    assert_string_equal(why, "");
+    put("driver/nvidia/params", "EnableMSI: 1\n");
+    assert_int_equal(nvt_gpu_counters_in(cli_folder, 1, why, sizeof(why)),
+                     NVT_GPU_COUNTERS_UNKNOWN);
+    assert_non_null(strstr(why, "no RmProfilingAdminOnly in it"));
+    put("driver/nvidia/params", "EnableMSI: 1\nRmProfilingAdminOnly: 1\nOther: 2\n");
+    assert_int_equal(nvt_gpu_counters_in(cli_folder, 0, why, sizeof(why)),
+                     NVT_GPU_COUNTERS_REFUSED);
+    assert_non_null(strstr(why, "NVreg_RestrictProfilingToAdminUsers=0"));
+    assert_int_equal(nvt_gpu_counters_in(cli_folder, 1, why, sizeof(why)),
+                     NVT_GPU_COUNTERS_ALLOWED);
+    assert_string_equal(why, "allowed, to administrators");
+    put("driver/nvidia/params", "RmProfilingAdminOnly: 0\n");
+    put("17/comm", "nv-hostengine\n");
+    put("driver/nvidia/capabilities/gpu0/mig/gi1/access", "DeviceFileMinor: 12\n");
+    assert_int_equal(nvt_gpu_counters_in(cli_folder, 0, why, sizeof(why)),
+                     NVT_GPU_COUNTERS_ALLOWED);
+    assert_string_equal(why, "allowed; a GPU has MIG instances, in which some metrics are refused; "
+                             "DCGM runs (nv-hostengine) and may have them (dcgmi profile --pause)");
+    /* The program says the same of this machine. */
+    const char *argv[] = {"nvtally", "info", NULL};
+    struct cli_result result = cli_run(argv);
+    const char *line = strstr(result.out, "GPU counters");
+    assert_non_null(line);
+    if (nvt_gpu_counters(why, sizeof(why)) != NVT_GPU_COUNTERS_NO_DRIVER)
+        assert_non_null(strstr(line, why));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_are_what_edges_allow),
+        cmocka_unit_test(truth_lies_within_the_bounds),
+        cmocka_unit_test(metrics_are_those_of_ranges_and_kernels),
+        cmocka_unit_test(roofline_has_dram_as_bytes),
+        cmocka_unit_test(permissions_are_told),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}

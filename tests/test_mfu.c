@@ -1,0 +1,229 @@
+/*
+ * FLOPs of PyTorch's operators from their shapes, and of the ranges around them: sums done by hand, and a profile of PyTorch's
+ * format that is made up.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/input/data_sheet.h"
+#include "../analyze/readers/operator_work.h"
+#include "../lib/count_of.h"
+#include "cli.h"
+
+/* --- operators ---------------------------------------------------------------------------------- */
+
+static void operators_have_the_work_of_their_shapes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        struct nvt_shapes shapes;
+        const char *work; /* NULL: it is not known */
+    } cases[] = {
+        /* 2 * 2 * 4 * 3; 6 + 12 + 8 numbers of 4 bytes. */
+        {"aten::mm",
+         {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}},
+         "{\"flops\":48,\"bytes\":104,\"precision\":\"fp32\"}"},
+        {"aten::addmm",
+         {3, 3, {1, 2, 2}, {{4}, {2, 3}, {3, 4}}, {"c10::BFloat16", "c10::BFloat16"}},
+         "{\"flops\":48,\"bytes\":52,\"precision\":\"bf16\"}"},
+        {"aten::bmm",
+         {2, 2, {3, 3}, {{10, 2, 3}, {10, 3, 4}}, {"c10::Half", "c10::Half"}},
+         "{\"flops\":480,\"bytes\":520,\"precision\":\"fp16\"}"},
+        {"aten::mv",
+         {2, 2, {2, 1}, {{2, 3}, {3}}, {"float", "float"}},
+         "{\"flops\":12,\"bytes\":44,\"precision\":\"fp32\"}"},
+        /* 4 * b h s t d with b 2, h 3, s 5, t 7, d 11; twice q, twice k, of 2 bytes. */
+        {"aten::_scaled_dot_product_flash_attention",
+         {3, 3, {4, 4, 4}, {{2, 3, 5, 11}, {2, 3, 7, 11}}, {"c10::Half", "c10::Half"}},
+         "{\"flops\":9240,\"bytes\":3168,\"precision\":\"fp16\"}"},
+        /* Ten times b h s t d: the first input is the gradient. */
+        {"aten::_scaled_dot_product_flash_attention_backward",
+         {4,
+          4,
+          {4, 4, 4, 4},
+          {{2, 3, 5, 11}, {2, 3, 5, 11}, {2, 3, 7, 11}},
+          {"c10::Half", "c10::Half"}},
+         "{\"flops\":23100,\"bytes\":6336,\"precision\":\"fp16\"}"},
+        /* Matrices that do not fit, a dimension too few, another type, another operator, no types. */
+        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {4, 4}}, {"float", "float"}}, NULL},
+        {"aten::mm", {2, 2, {2, 1}, {{2, 3}, {3}}, {"float", "float"}}, NULL},
+        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"c10::complex<f"}}, NULL},
+        {"aten::mm", {1, 1, {2}, {{2, 3}}, {"float"}}, NULL},
+        {"aten::mm", {2, 2, {2, 2}, {{0, 3}, {3, 4}}, {"float", "float"}}, NULL},
+        {"aten::matmul", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}}, NULL},
+        {"aten::mm", {2, 0, {2, 2}, {{2, 3}, {3, 4}}, {""}}, NULL},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char work[NVT_OPERATOR_WORK_MAX] = "";
+        const int has = nvt_operator_work(cases[i].name, &cases[i].shapes, work);
+        assert_int_equal(has, cases[i].work != NULL);
+        if (has)
+            assert_string_equal(work, cases[i].work);
+    }
+    assert_true(nvt_is_operator_with_work("aten::mm"));
+    assert_false(nvt_is_operator_with_work("aten::linear"));
+}
+
+static void data_sheets_are_found_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double bf16; /* TFLOP/s; 0: not known */
+    } cases[] = {{"NVIDIA H100 80GB HBM3", 989.4},
+                 {"NVIDIA H100 PCIe", 756},
+                 {"NVIDIA H200", 989.4},
+                 {"NVIDIA A100-SXM4-80GB", 312},
+                 {"NVIDIA A10", 125},
+                 {"NVIDIA A10G", 0},
+                 {"NVIDIA L4", 121},
+                 {"NVIDIA L40", 0},
+                 {"Radeon", 0},
+                 {"", 0}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct nvt_peaks peaks = {.bytes = 0};
+        const int is_known = nvt_data_sheet(cases[i].name, &peaks);
+        if (is_known != (cases[i].bf16 > 0) ||
+            fabs(peaks.flops[NVT_ROOF_BF16] - cases[i].bf16 * 1e12) > 1)
+            fail_msg("%s: %d, %g", cases[i].name, is_known, peaks.flops[NVT_ROOF_BF16]);
+    }
+}
+
+/* --- a profile ---------------------------------------------------------------------------------- */
+
+#define MM(name, ts, dur, tid, dims, type)                                                         \
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":" tid ",\"ts\":" ts  \
+    ",\"dur\":" dur ",\"args\":{\"External id\":5,\"Input Dims\":" dims ",\"Input type\":" type    \
+    ",\"Concrete Inputs\":[\"\",\"\"]}}"
+#define RANGE(cat, name, ts, dur)                                                                  \
+    "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":1,\"ts\":" ts       \
+    ",\"dur\":" dur ",\"args\":{}}"
+#define LAUNCH(ts, tid, id)                                                                        \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":" tid  \
+    ",\"ts\":" ts ",\"dur\":1,\"args\":{\"correlation\":" id "}}"
+#define KERNEL(ts, dur, id)                                                                        \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":" ts            \
+    ",\"dur\":" dur ",\"args\":{\"device\":0,\"stream\":7,\"correlation\":" id "}}"
+
+#define BF16 "[\"c10::BFloat16\",\"c10::BFloat16\"]"
+
+/* The report over a profile with these events on a GPU of that name, as CSV; owned by the caller. */
+static char *report_of(const char *device, const char *events)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/mfu.json", cli_folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(
+        file,
+        "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"%s\",\"totalGlobalMem\":1,"
+        "\"computeMajor\":9,\"computeMinor\":0,\"numSms\":132}],\"traceEvents\":[%s]}",
+        device, events);
+    assert_int_equal(fclose(file), 0);
+    const char *argv[] = {"nvtally", "stats", path, "-r", "mfu", "-f", "csv", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    char *text = strdup(result.out);
+    cli_result_free(&result);
+    return text;
+}
+
+/* 2 * 4096^3 FLOPs are 137.438953472 GFLOP; in 200 us 687 TFLOP/s, 69.5 % of 989.4. */
+static void ranges_have_the_work_within_them(void **state)
+{
+    (void)state;
+    static const char events[] = RANGE("user_annotation", "ProfilerStep#1", "0", "400") "," RANGE(
+        "user_annotation", "forward", "10",
+        "50") "," MM("aten::linear", "11", "30", "1", "[[4096,4096],[4096,4096]]",
+                     BF16) "," MM("aten::mm", "12", "20", "1", "[[4096,4096],[4096,4096]]",
+                                  BF16) "," LAUNCH("13", "1", "100") "," KERNEL("100", "200",
+                                                                                "100");
+    char *text = report_of("NVIDIA H100 80GB HBM3", events);
+    assert_string_equal(text,
+                        "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
+                        ":ProfilerStep#1,1,400000,137.439,343.597,bf16,34.7,data sheet\n"
+                        ":forward,1,200000,137.439,687.195,bf16,69.5,data sheet\n"
+                        "cpu_op:aten::linear,1,200000,137.439,687.195,bf16,69.5,data sheet\n"
+                        "cpu_op:aten::mm,1,200000,137.439,687.195,bf16,69.5,data sheet\n");
+    free(text);
+    /* A GPU that nobody knows: no share. */
+    text = report_of("Some GPU", events);
+    assert_non_null(strstr(text, ":forward,1,200000,137.439,687.195,bf16,,\n"));
+    free(text);
+    /* In 100 us it is more than there is: refused. */
+    text = report_of("NVIDIA A100-SXM4-80GB", events);
+    assert_non_null(strstr(text, ":forward,1,200000,137.439,687.195,bf16,,above 100 %\n"));
+    free(text);
+}
+
+/* Without a device: the backward pass of another thread belongs to the iteration by time, and to nothing else. */
+static void work_on_the_host_belongs_to_iterations(void **state)
+{
+    (void)state;
+    char *text =
+        report_of("", RANGE("user_annotation", "ProfilerStep#1", "0", "400") "," RANGE(
+                          "user_annotation", "forward", "10",
+                          "50") "," MM("aten::mm", "12", "20", "1", "[[1000,1000],[1000,1000]]",
+                                       "[\"float\",\"float\"]") "," MM("aten::mm", "100", "80", "2",
+                                                                       "[[1000,1000],[1000,1000]]",
+                                                                       "[\"float\",\"float\"]"));
+    assert_string_equal(text,
+                        "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
+                        ":ProfilerStep#1,1,400000,4.000,10.000,fp32,,\n"
+                        "cpu_op:aten::mm,2,100000,2.000,40.000,fp32,,\n"
+                        ":forward,1,50000,2.000,40.000,fp32,,\n");
+    free(text);
+}
+
+/* Shapes that are none, and more of them than there is room for. */
+static void odd_shapes_are_no_work(void **state)
+{
+    (void)state;
+    static const char *const dims[] = {"[]",
+                                       "[[]]",
+                                       "[[-1,3],[3,4]]",
+                                       "[[1,2,3,4,5,6,7],[1]]",
+                                       "[[[1,2],[3]],[2,2]]",
+                                       "7",
+                                       "{\"a\":1}",
+                                       "[[\"x\",3],[3,4]]",
+                                       "[[1e300,3],[3,4]]",
+                                       "[[2,3],[3,4],[1],[1],[1],[1],[1],[1],[1]]"};
+    for (size_t i = 0; i < NVT_COUNT_OF(dims); i++) {
+        char event[600];
+        snprintf(event, sizeof(event), MM("aten::mm", "12", "20", "1", "%s", BF16), dims[i]);
+        char path[300];
+        snprintf(path, sizeof(path), "%s/odd.json", cli_folder);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "{\"schemaVersion\":1,\"traceEvents\":[%s]}", event);
+        assert_int_equal(fclose(file), 0);
+        const char *argv[] = {"nvtally", "stats", path, "-r", "mfu", "-f", "csv", NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        /* The last one has two matrices, and inputs that do not count. */
+        assert_int_equal(strstr(result.out, "aten::mm") != NULL, i == NVT_COUNT_OF(dims) - 1);
+        cli_result_free(&result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operators_have_the_work_of_their_shapes),
+        cmocka_unit_test(data_sheets_are_found_by_name),
+        cmocka_unit_test(ranges_have_the_work_within_them),
+        cmocka_unit_test(work_on_the_host_belongs_to_iterations),
+        cmocka_unit_test(odd_shapes_are_no_work),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
