@@ -334,6 +334,64 @@ static const struct trouble {
      {.kernels = 10, .kernel_ns = 80000, .ready = 2.6, .at_work = 91},
      {{.kernels = 10, .kernel_ns = 80000, .ready = 2.4, .at_work = 91},
       {.kernels = 10, .kernel_ns = 80000, .ready = 2.6, .at_work = 89}}},
+    /* 16 iterations of 1 ms: 200 faults of 500 ns each are a tenth of it. A major one waits as long as the thread does not run. */
+    {&nvt_rule_paging,
+     "page faults take 10 % of the loop's time, most of it in range iteration",
+     {.host_ns = 1000000, .counts = {.cpu_ns = 990000, .minor_faults = 203}},
+     {{.host_ns = 1000000, .counts = {.cpu_ns = 990000, .minor_faults = 197}},
+      {.host_ns = 10000,
+       .kernels = 1,
+       .kernel_ns = 1000,
+       .counts = {.cpu_ns = 9900, .minor_faults = 9}}}},
+    {&nvt_rule_paging,
+     "page faults take 20 % of the loop's time",
+     {.host_ns = 1000000, .counts = {.cpu_ns = 600000, .major_faults = 10, .voluntary = 20}},
+     {{.host_ns = 1000000, .counts = {.cpu_ns = 820000, .major_faults = 10, .voluntary = 20}}}},
+    {&nvt_rule_preempted,
+     "other threads have the loop's core for 12 % of its time, most of it in range iteration",
+     {.host_ns = 1000000, .counts = {.cpu_ns = 880000, .involuntary = 3}},
+     {{.host_ns = 1000000, .counts = {.cpu_ns = 910000, .involuntary = 3}},
+      {.host_ns = 1000000,
+       .kernels = 1,
+       .kernel_ns = 1000,
+       .counts = {.cpu_ns = 500000, .involuntary = 3, .voluntary = 1}}}},
+    {&nvt_rule_misses,
+     "the core waits for memory in range iteration: 0.25 instructions per cycle",
+     {.host_ns = 1000000,
+      .counts =
+          {.cpu_ns = 990000, .cycles = 2000000, .instructions = 500000, .cache_misses = 5000}},
+     {{.host_ns = 1000000,
+       .counts =
+           {.cpu_ns = 990000, .cycles = 2000000, .instructions = 500000, .cache_misses = 4900}},
+      {.host_ns = 1000000,
+       .kernels = 1,
+       .kernel_ns = 1000,
+       .counts =
+           {.cpu_ns = 990000, .cycles = 1000000, .instructions = 500000, .cache_misses = 5000}},
+      {.host_ns = 1000000,
+       .kernels = 1,
+       .kernel_ns = 1000,
+       .counts =
+           {.cpu_ns = 190000, .cycles = 2000000, .instructions = 500000, .cache_misses = 5000}}}},
+    {&nvt_rule_dram,
+     "device memory is at 76 % of its peak for 100 % of the time, most of it in gemm",
+     {.kernels = 10, .kernel_ns = 80000, .dram = 76},
+     {{.kernels = 10, .kernel_ns = 80000, .dram = 74},
+      {.kernels = 10, .kernel_ns = 80000, .dram = 76, .metric_share = 19},
+      {.kernels = 10, .kernel_ns = 80000, .tensor = 76}}},
+    /* Of the samples at a kernel's ends, all may be the kernel's. Kernels of 25 us are too short. */
+    {&nvt_rule_tensor,
+     "tensor cores are idle in GEMMs, which take 9",
+     {.kernels = 10, .kernel_ns = 80000, .tensor = 3},
+     {{.kernels = 10, .kernel_ns = 80000, .tensor = 5},
+      {.kernels = 10, .kernel_ns = 25000, .tensor = 3},
+      {.kernels = 1, .kernel_ns = 80000, .host_ns = 400000, .tensor = 3}}},
+    {&nvt_rule_pcie,
+     "the PCIe bus is near its peak and the GPU idle for 100 % of the time",
+     {.kernels = 1, .kernel_ns = 80000, .pcie = 75, .sm_active = 9},
+     {{.kernels = 1, .kernel_ns = 80000, .pcie = 74, .sm_active = 9},
+      {.kernels = 1, .kernel_ns = 80000, .pcie = 75, .sm_active = 10},
+      {.kernels = 1, .kernel_ns = 80000, .pcie = 75, .sm_active = 9, .metric_share = 9}}},
     {&nvt_rule_machine,
      "CPU steal time is 6 %",
      {.kernels = 10, .kernel_ns = 80000, .taken = 6},
@@ -370,7 +428,8 @@ static void each_rule_finds_its_trouble(void **state)
         assert_true(finding->cost_ns > 0 || finding->cost_bytes > 0);
         assert_true(finding->evidence[0] && finding->remedy[0] && finding->where[0]);
         const int has_one =
-            troubles[i].rule == &nvt_rule_held || troubles[i].rule == &nvt_rule_cold;
+            troubles[i].rule == &nvt_rule_held || troubles[i].rule == &nvt_rule_cold ||
+            troubles[i].rule == &nvt_rule_dram || troubles[i].rule == &nvt_rule_pcie;
         assert_int_equal(finding->moment_count, has_one                                ? 1
                                                 : troubles[i].rule == &nvt_rule_warmup ? 2
                                                                                        : 3);
@@ -962,24 +1021,30 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"17 of 44 rules skipped: no device operations in the trace (nvtally record --trace "
+         {"20 of 50 rules skipped: no device operations in the trace (nvtally record --trace "
           "kernel, on a ",
-          "1 of 44 rules skipped: no API calls in the trace",
-          "2 of 44 rules skipped: no memory events in the trace",
-          "4 of 44 rules skipped: no iterations in the trace",
+          "1 of 50 rules skipped: no API calls in the trace",
+          "2 of 50 rules skipped: no memory events in the trace",
+          "4 of 50 rules skipped: no iterations in the trace",
           "; for training, nvtally record --pytorch)\n",
           " rules skipped: no OS calls, CPU samples, machine samples"}},
         {1,
          1,
-         {"2 of 44 rules skipped: no memory events in the trace (",
-          "9 of 44 rules skipped: no NVTX ranges in the trace",
+         {"2 of 50 rules skipped: no memory events in the trace (",
+          "9 of 50 rules skipped: no NVTX ranges in the trace",
+          "3 of 50 rules skipped: no GPU metrics in the trace (nsys profile "
+          "--gpu-metrics-devices=all)\n",
           " rules skipped: no OS calls, CPU samples, machine samples"}},
         {0,
          2,
-         {"2 of 44 rules skipped: no memory events in the traces (",
-          "4 of 44 rules skipped: no iterations in the traces",
+         {"2 of 50 rules skipped: no memory events in the traces (",
+          "4 of 50 rules skipped: no iterations in the traces",
+          "3 of 50 rules skipped: no GPU metrics in the traces",
           " rules skipped: no OS calls, CPU samples, machine samples"}},
-        {0, 3, {" rules skipped: no OS calls, CPU samples, machine samples"}},
+        {0,
+         3,
+         {"3 of 50 rules skipped: no GPU metrics in the traces",
+          " rules skipped: no OS calls, CPU samples, machine samples"}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};

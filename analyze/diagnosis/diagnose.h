@@ -60,7 +60,13 @@
     X(unclosed)                                                                                    \
     X(clocks)                                                                                      \
     X(oversubscribed)                                                                              \
-    X(machine)
+    X(machine)                                                                                     \
+    X(preempted)                                                                                   \
+    X(paging)                                                                                      \
+    X(misses)                                                                                      \
+    X(dram)                                                                                        \
+    X(tensor)                                                                                      \
+    X(pcie)
 
 /* How sure a finding is; what each word means is nvt_confidence_meaning. */
 enum nvt_confidence { NVT_SEEN, NVT_TESTED, NVT_LIKELY, NVT_POSSIBLE, NVT_CONFIDENCES };
@@ -150,11 +156,13 @@ enum nvt_rule_needs {
     NVT_RULE_ITERATIONS = 16, /* nvt_iterations */
     NVT_RULE_LEVELS = 32,     /* memory events, or counters of memory (counters.h) */
     NVT_RULE_OS_CALLS = 64,
-    NVT_RULE_SAMPLES = 128,   /* of CPUs */
-    NVT_RULE_MACHINE = 256,   /* samples of the machine */
-    NVT_RULE_PROCESS = 512,   /* of its processes' memory */
-    NVT_RULE_MPI = 1024,      /* calls to MPI or torch.distributed */
-    NVT_RULE_OPERATORS = 2048 /* of torch.profiler, with nothing of a device */
+    NVT_RULE_SAMPLES = 128,    /* of CPUs */
+    NVT_RULE_MACHINE = 256,    /* samples of the machine */
+    NVT_RULE_PROCESS = 512,    /* of its processes' memory */
+    NVT_RULE_MPI = 1024,       /* calls to MPI or torch.distributed */
+    NVT_RULE_OPERATORS = 2048, /* of torch.profiler, with nothing of a device */
+    NVT_RULE_COUNTS = 4096,    /* CPU counters of ranges */
+    NVT_RULE_METRICS = 8192    /* samples of GPU metrics */
 };
 
 /* What rules read. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../device/gpu_metrics.h"
 #include "../device/machine_load.h"
 #include "../model/batches.h"
 #include "../model/counters.h"
@@ -46,6 +47,11 @@ static const struct {
       "a range 'iteration' around each, PyTorch's ProfilerStep, or --iteration NAME",
       "a range 'iteration' around each, ProfilerStep (step() of torch.profiler), or --iteration "
       "NAME"}},
+    {NVT_RULE_METRICS,
+     "metrics",
+     "GPU metrics",
+     {"nsys profile --gpu-metrics-devices=all", "nsys profile --gpu-metrics-devices=all",
+      "nsys profile --gpu-metrics-devices=all"}},
     /* Of torch.profiler alone: elsewhere other rules look at the same, and nothing is missing. */
     {NVT_RULE_OPERATORS, "", "", {""}},
     {NVT_RULE_OS_CALLS, "osrt", "OS calls", {NULL}},
@@ -53,6 +59,7 @@ static const struct {
     {NVT_RULE_MACHINE, "machine", "machine samples", {NULL}},
     {NVT_RULE_PROCESS, "process", "process memory samples", {NULL}},
     {NVT_RULE_MPI, "mpi", "MPI or torch.distributed calls", {NULL}},
+    {NVT_RULE_COUNTS, "counters", "CPU counters", {NULL}},
 };
 
 #define OF_DEVICE (NVT_RULE_OPS | NVT_RULE_CALLS | NVT_RULE_MEMORY)
@@ -84,6 +91,8 @@ int nvt_diagnosed_has(const struct nvt_trace *trace, unsigned *has)
         (nvt_machine_host_counter(trace, NVT_MACHINE_BUSY) != NVT_NONE ? NVT_RULE_MACHINE : 0u) |
         (nvt_processes_sampled(trace) ? NVT_RULE_PROCESS : 0u) |
         (trace->mpi_calls.count ? NVT_RULE_MPI : 0u) |
+        (trace->range_counts.count ? NVT_RULE_COUNTS : 0u) |
+        (nvt_has_gpu_metrics(trace) ? NVT_RULE_METRICS : 0u) |
         (nvt_has_pytorch_operators(trace) && !trace->ops.count && !trace->apis.count
              ? NVT_RULE_OPERATORS
              : 0u);
