@@ -52,7 +52,13 @@ static const struct known *find(const char *name)
 
 int nvt_is_operator_with_work(const char *name)
 {
-    return !strncmp(name, "aten::", 6) && find(name) != NULL;
+    /* Asked of every operator of a file: by its length, most are none. Those of attention are the longest. */
+    static const uint64_t lengths =
+        UINT64_C(1) << sizeof("aten::mm") | UINT64_C(1) << sizeof("aten::bmm") |
+        UINT64_C(1) << sizeof("aten::addmm") | UINT64_C(1) << sizeof("aten::baddbmm") |
+        UINT64_C(1) << sizeof("aten::_addmm_activation");
+    const size_t size = strlen(name) + 1;
+    return (size > 32 || lengths >> size & 1) && find(name) != NULL;
 }
 
 static const struct type *type_of(const char *name)
