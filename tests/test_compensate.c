@@ -230,7 +230,8 @@ static void the_collector_measures_itself(void **state)
     cli_result_free(&result);
     struct nvt_trace *trace = nvt_trace_read(path, &err);
     assert_non_null(trace);
-    assert_int_equal(trace->event_costs.count, NVT_COSTS);
+    /* All but that of a page fault, which goes with --trace counters. */
+    assert_int_equal(trace->event_costs.count, NVT_COST_FAULT);
     static const enum nvt_cost pairs[] = {NVT_COST_PUSH_POP, NVT_COST_ATTRIBUTES,
                                           NVT_COST_START_END};
     for (size_t i = 0; i < 3; i++) {

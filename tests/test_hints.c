@@ -188,9 +188,9 @@ static void what_was_on_is_not_asked_for(void **state)
     expect_absent(trace, MISSING, "no API calls");
     expect_absent(trace, MISSING, "kernel");
     expect_in(trace, MISSING,
-              " rules skipped: no OS calls, CPU samples, machine samples, process memory samples "
-              "or MPI or torch.distributed calls in the trace (nvtally record --trace "
-              "osrt,cpu,machine,process,mpi)\n");
+              " rules skipped: no OS calls, CPU samples, machine samples, process memory "
+              "samples, MPI or torch.distributed calls or CPU counters in the trace (nvtally "
+              "record --trace osrt,cpu,machine,process,mpi,counters)\n");
     nvt_trace_free(trace);
     /* It may have been another level that was off. */
     trace = recording("nvtx,osrt", "a.out");
