@@ -36,6 +36,7 @@ static const struct nvt_command {
     {"sql", nvt_cmd_sql, "answer SQL over traces, reports, findings and runs"},
     {"check", nvt_cmd_check, "check claims about traces: do their numbers hold?"},
     {"mcp", nvt_cmd_mcp, "serve traces to an agent over the Model Context Protocol"},
+    {"env", nvt_cmd_env, "let a job be recorded later: variables for its script"},
     {"ctl", nvt_cmd_ctl, "list running recordings; start, stop, mark and copy them"},
     {"info", nvt_cmd_info, "show build options and detected CUDA components"},
 };

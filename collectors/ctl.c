@@ -19,6 +19,7 @@
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
 #include "ctl_dump.h"
+#include "ctl_standing.h"
 #include "ctl_steps.h"
 #include "ring.h"
 
@@ -42,7 +43,10 @@ static const char usage_text[] =
     "                       process as ps lists it, its folder, or all (default:\n"
     "                       the one that ctl itself runs in)\n"
     "  -o, --output FILE    for dump: the copy (default: next to the trace, its name\n"
-    "                       with -dump1, -dump2, …)\n"
+    "                       with -dump1, -dump2, …); for start and steps in a session\n"
+    "                       of nvtally env: the trace (default: trace.nvt)\n"
+    "      --force-overwrite\n"
+    "                       for these: replace an existing trace\n"
     "      --last TIME      for dump: only what ended within this time before the\n"
     "                       request, such as 500ms, 2s, 5min\n"
     "  -f, --format NAME    for ps: table, csv, json, … (default: table)\n"
@@ -52,6 +56,7 @@ static const char usage_text[] =
 struct ctl {
     const char *which;  /* --session, or NULL */
     const char *output; /* --output, or NULL */
+    int overwrite;      /* --force-overwrite */
     int64_t last_ns;    /* --last, or 0 */
     const struct nvt_format *format;
     const char *verb, *text; /* what is asked for; of a mark, its text; of steps, how many */
@@ -71,7 +76,9 @@ static int fail(const struct nvt_error *err)
 /* The one with that recorder, or that folder; the one that we run in; the only one. 0, or -1 with err. */
 static int choose(struct ctl *ctl, struct nvt_error *err)
 {
-    const char *own = getenv(NVT_SESSION_ENV), *which = ctl->which ? ctl->which : own;
+    char folder[512];
+    const char *own = nvt_ctl_standing_own(folder, sizeof(folder));
+    const char *which = ctl->which ? ctl->which : own;
     const int is_folder = which && strchr(which, '/');
     if (is_folder) {
         ctl->count = 1;
@@ -120,6 +127,13 @@ static void put_session(struct nvt_table *table, const struct nvt_ctl_session *s
 {
     char text[NVT_CTL_ANSWER_MOST], state[40], trace[4096], command[1024];
     struct nvt_error err = NVT_ERROR_INIT;
+    if (!session->recorder) {
+        nvt_ctl_standing_status(session, text, sizeof(text));
+        nvt_ctl_value(text, "command", command, sizeof(command));
+        nvt_table_put(table, NVT_NULL, "dormant", NVT_NULL, NVT_NULL, NVT_NULL,
+                      number_of(text, "processes"), NVT_NULL, *command ? command : session->folder);
+        return;
+    }
     if (nvt_ctl_ask(session, "status", PATIENCE_NS, text, sizeof(text), &err)) {
         nvt_table_put(table, session->recorder, "no answer");
         return;
@@ -159,16 +173,53 @@ static int print_sessions(struct ctl *ctl)
 
 /* --- the others ------------------------------------------------------------------------------- */
 
+static int check_one_output(const struct ctl *ctl, struct nvt_error *err)
+{
+    return ctl->output && ctl->count > 1
+               ? nvt_fail(err, "--output names one file, and there are %zu recordings", ctl->count)
+               : 0;
+}
+
+/* Of a standing session that has no recorder: make it one where one is needed, `opens`: which records. 1: it has one; 0 with the answer
+ * to the request; or -1 with err. */
+static int see_to_recorder(struct ctl *ctl, struct nvt_ctl_session *session, const char *request,
+                           char *text, size_t size, struct nvt_error *err)
+{
+    char trace[PATH_MAX];
+    const int is_start = !strcmp(request, "start");
+    if (session->recorder && ctl->output)
+        return nvt_fail(err, "recorder %d writes its trace already: --output is for a new one",
+                        session->recorder);
+    if (session->recorder)
+        return 1;
+    if (!strcmp(request, "status"))
+        nvt_ctl_standing_status(session, text, size);
+    else if (!strcmp(request, "stop"))
+        snprintf(text, size, "not recording");
+    else {
+        const int begins = is_start || !strcmp(request, "steps");
+        if (begins && nvt_ctl_standing_start(session, ctl->output, ctl->overwrite, is_start, trace,
+                                             sizeof(trace), err))
+            return -1;
+        if (!is_start)
+            return 1;
+        snprintf(text, size, "recording to %s", trace);
+    }
+    return 0;
+}
+
 static int command(struct ctl *ctl, const char *request)
 {
     int failed = 0;
     struct nvt_error err = NVT_ERROR_INIT;
-    if (choose(ctl, &err))
+    if (choose(ctl, &err) || check_one_output(ctl, &err))
         return fail(&err);
     for (size_t i = 0; i < ctl->count; i++) {
-        char text[NVT_CTL_ANSWER_MOST];
-        const struct nvt_ctl_session *session = &ctl->sessions[i];
-        const int status = nvt_ctl_ask(session, request, PATIENCE_NS, text, sizeof(text), &err);
+        char text[NVT_CTL_ANSWER_MOST] = "";
+        struct nvt_ctl_session *session = &ctl->sessions[i];
+        int status = see_to_recorder(ctl, session, request, text, sizeof(text), &err);
+        if (status > 0)
+            status = nvt_ctl_ask(session, request, PATIENCE_NS, text, sizeof(text), &err);
         const size_t length = strlen(text);
         failed |= status;
         if (status < 0)
@@ -190,12 +241,8 @@ static int dump(struct ctl *ctl)
     struct nvt_error err = NVT_ERROR_INIT;
     char name[PATH_MAX];
     int failed = 0;
-    if (choose(ctl, &err))
+    if (choose(ctl, &err) || check_one_output(ctl, &err))
         return fail(&err);
-    if (ctl->output && ctl->count > 1) {
-        nvt_fail(&err, "--output names one file, and there are %zu recordings", ctl->count);
-        return fail(&err);
-    }
     for (size_t i = 0; i < ctl->count; i++) {
         if (nvt_ctl_dump(&ctl->sessions[i], ctl->output, ctl->last_ns, PATIENCE_NS, name,
                          sizeof(name), &err))
@@ -220,7 +267,13 @@ static int mark(struct ctl *ctl)
 static int steps(struct ctl *ctl)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    if (choose(ctl, &err) || nvt_ctl_steps(ctl->sessions, ctl->count, ctl->text, PATIENCE_NS, &err))
+    char text[NVT_CTL_ANSWER_MOST];
+    if (choose(ctl, &err) || check_one_output(ctl, &err))
+        return fail(&err);
+    for (size_t i = 0; i < ctl->count; i++)
+        if (see_to_recorder(ctl, &ctl->sessions[i], "steps", text, sizeof(text), &err) < 0)
+            return fail(&err);
+    if (nvt_ctl_steps(ctl->sessions, ctl->count, ctl->text, PATIENCE_NS, &err))
         return fail(&err);
     return 0;
 }
@@ -245,8 +298,15 @@ static int run(struct ctl *ctl)
         i++;
     if (i == NVT_COUNT_OF(verbs))
         return fail_verb(ctl->verb);
-    if ((ctl->output || ctl->last_ns) && strcmp(ctl->verb, "dump") != 0) {
-        nvt_message(stderr, "%s is an option of ctl dump", ctl->output ? "--output" : "--last");
+    const int is_dump = !strcmp(ctl->verb, "dump");
+    const int begins = !strcmp(ctl->verb, "start") || !strcmp(ctl->verb, "steps");
+    if (ctl->last_ns && !is_dump) {
+        nvt_message(stderr, "--last is an option of ctl dump");
+        return 2;
+    }
+    if ((ctl->output && !is_dump && !begins) || (ctl->overwrite && !begins)) {
+        nvt_message(stderr, ctl->overwrite ? "--force-overwrite is an option of ctl start and steps"
+                                           : "--output is an option of ctl dump, start and steps");
         return 2;
     }
     if (!i)
@@ -279,10 +339,13 @@ static int take_words(struct ctl *ctl, int count, char **words, struct nvt_error
 /* 0 to go on, 1: --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
 {
-    static const struct option longs[] = {
-        {"session", required_argument, NULL, 's'}, {"format", required_argument, NULL, 'f'},
-        {"output", required_argument, NULL, 'o'},  {"last", required_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"session", required_argument, NULL, 's'},
+                                          {"format", required_argument, NULL, 'f'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"last", required_argument, NULL, 'l'},
+                                          {"force-overwrite", no_argument, NULL, 'F'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     char hint[64];
     ctl->format = nvt_format_find("table");
     opterr = 0;
@@ -296,6 +359,9 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
             ctl->output = optarg;
             if (nvt_check_not_stdout(optarg, "a trace", "file", err))
                 return -1;
+            break;
+        case 'F':
+            ctl->overwrite = 1;
             break;
         case 'l':
             if (nvt_axis_duration(optarg, &ctl->last_ns))

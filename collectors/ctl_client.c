@@ -93,15 +93,17 @@ int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct n
         control && control->magic == NVT_CONTROL_MAGIC && control->version == NVT_SHARED_VERSION;
     const int lives = is_of_ours && nvt_process_is(control->recorder, control->recorder_start);
     const int recorder = is_of_ours ? control->recorder : 0;
+    const int is_standing = is_of_ours && control->is_standing;
     if (control)
         unmap_page(control);
     if (!is_of_ours)
         return nvt_fail_at(err, folder, -1, "a recording of another version of nvtally");
-    if (!lives)
+    if (!lives && !is_standing)
         return nvt_fail_at(err, folder, -1, "the recorder (process %d) has died", recorder);
     if (out->folder != folder)
         snprintf(out->folder, sizeof(out->folder), "%s", folder);
-    out->recorder = recorder;
+    out->recorder = lives ? recorder : 0;
+    out->is_standing = is_standing;
     return 0;
 }
 
@@ -166,6 +168,9 @@ int nvt_ctl_ask(const struct nvt_ctl_session *session, const char *request, int6
                 char *text, size_t size, struct nvt_error *err)
 {
     char packet[NVT_CTL_ANSWER_MOST + 1];
+    if (!session->recorder)
+        return nvt_fail_at(err, session->folder, -1,
+                           "nothing is recorded: nvtally ctl start begins");
     const int descriptor = connect_to(session->folder);
     if (descriptor < 0)
         return nvt_fail(err, "the recorder (process %d) cannot be reached: %s", session->recorder,

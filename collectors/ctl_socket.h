@@ -40,10 +40,11 @@ void nvt_ctl_serve(struct nvt_ctl_server *server, nvt_ctl_answer *answer, void *
 
 /* --- the other side --- */
 
-/* A session of this user whose recorder lives. */
+/* A session of this user whose recorder lives, or a standing one, which may have none. */
 struct nvt_ctl_session {
     char folder[256];
-    int recorder; /* its process */
+    int recorder;    /* its process; 0: none */
+    int is_standing; /* (standing.h) */
 };
 
 /* Those in the places where sessions are made, or in NVTALLY_TMPDIR alone where that is set; at most `most`. Returns how many there

@@ -73,6 +73,10 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
                  "it records from beginning to end: start and stop need record --dormant");
         return -1;
     }
+    if (recorder->control->budget > 0) {
+        snprintf(text, size, "record --budget decides by itself when it records");
+        return -1;
+    }
     if (!nvt_record_window_turn(live->window, recorder->control, recorder->clock, opens)) {
         snprintf(text, size, "%s for %.1f s", opens ? "recording already," : "not recording,",
                  seconds(since));
@@ -86,6 +90,11 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
     else
         snprintf(text, size, "stopped: %.3f s were recorded to %s", seconds(since), live->trace);
     return write_parts(live, text, size);
+}
+
+int nvt_live_start(struct nvt_live *live, char *text, size_t size)
+{
+    return turn(live, 1, text, size);
 }
 
 static int start(struct nvt_live *live, const char *words, char *text, size_t size)
@@ -105,7 +114,7 @@ static int steps(struct nvt_live *live, const char *words, char *text, size_t si
     char told[NVT_CTL_ANSWER_MOST];
     int64_t settle_ns;
     struct nvt_control *control = live->recorder->control;
-    if (!control->is_dormant)
+    if (!control->is_dormant || control->budget > 0)
         return turn(live, 1, text, size);
     if (is_open(live)) {
         snprintf(text, size,
@@ -227,7 +236,8 @@ void nvt_live_begin(struct nvt_live *live, struct nvt_recorder *recorder,
 void nvt_live_end(struct nvt_live *live)
 {
     char text[80];
-    if (live->recorder->control->is_dormant && is_open(live))
+    if (live->recorder->control->is_dormant && !(live->recorder->control->budget > 0) &&
+        is_open(live))
         write_parts(live, text, sizeof(text));
     nvt_live_marks_free(&live->marks);
     nvt_ctl_close(&live->server);
@@ -240,6 +250,7 @@ void nvt_live_serve(struct nvt_live *live)
     if (nvt_live_steps_look(&live->steps, live->recorder->control))
         turn(live, 0, text, sizeof(text));
     nvt_ctl_serve(&live->server, answer, live);
+    const struct nvt_control *control = live->recorder->control;
     live->recorder->rests =
-        live->recorder->control->is_dormant && !is_open(live) && quiet > SETTLED_NS;
+        control->is_dormant && !(control->budget > 0) && !is_open(live) && quiet > SETTLED_NS;
 }

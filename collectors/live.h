@@ -38,6 +38,9 @@ void nvt_live_begin(struct nvt_live *live, struct nvt_recorder *recorder,
                     struct nvt_record_window *window, const char *trace, char *const command[]);
 void nvt_live_end(struct nvt_live *live);
 
+/* What the request start does: 0, or -1 with the text of why not. */
+int nvt_live_start(struct nvt_live *live, char *text, size_t size);
+
 /* Answer what was asked, and see whether the recorder may rest. */
 void nvt_live_serve(struct nvt_live *live);
 

@@ -269,6 +269,8 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
                     nvt_error_text(&result->cut_error, text, sizeof(text)));
     report_lost(options, result, lost);
     report_counts(options, request->asked, result);
+    if (*result->budget)
+        nvt_message(stderr, "--budget: %s", result->budget);
     if (*result->kept)
         nvt_message(stderr, "the trace that was there is now %s", result->kept);
     if (!is_nothing_captured(options, result) &&

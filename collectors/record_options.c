@@ -11,6 +11,7 @@
 
 #include "../lib/axis.h"
 #include "../lib/count_of.h"
+#include "budget_follow.h"
 #include "capture_wish.h"
 #include "levels.h"
 #include "nsys_options.h"
@@ -59,6 +60,8 @@ static const char usage_text[] =
     "      --iteration RANGE  with --dormant: the range of an iteration, of which\n"
     "                         'nvtally ctl steps N' records N; RANGE, RANGE@DOMAIN\n"
     "                         (default: iteration, with --pytorch)\n"
+    "      --budget SHARE     record so few iterations that COMMAND slows down by at\n"
+    "                         most SHARE, such as 1%; needs --iteration or --pytorch\n"
     "      --kill SIGNAL      signal to COMMAND at the end of --duration: sigterm,\n"
     "                         sigkill or a number (default: none)\n"
     "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
@@ -93,6 +96,7 @@ enum {
     CPU_RATE,
     CAPTURE,
     DORMANT,
+    BUDGET,
     ITERATION,
     ON,
     ON_SLOW,
@@ -123,6 +127,7 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"delay", required_argument, NULL, 'y'},
                                     {"duration", required_argument, NULL, 'd'},
                                     {"dormant", no_argument, NULL, DORMANT},
+                                    {"budget", required_argument, NULL, BUDGET},
                                     {"iteration", required_argument, NULL, ITERATION},
                                     {"on", required_argument, NULL, ON},
                                     {"on-slow", required_argument, NULL, ON_SLOW},
@@ -407,19 +412,24 @@ static int check_iteration(struct nvt_record_options *options, struct nvt_error 
 static int check_dormant(struct nvt_record_request *request, struct nvt_error *err)
 {
     struct nvt_record_options *options = &request->options;
-    if (!options->is_dormant)
-        return options->iteration
-                   ? nvt_fail(err, "--iteration needs --dormant: it is for nvtally ctl steps")
-                   : 0;
-    if (options->delay_ns || options->duration_ns || options->capture)
-        return nvt_fail(err, "--dormant and %s exclude each other: nvtally ctl says when to record",
-                        options->capture    ? "--capture"
-                        : options->delay_ns ? "--delay"
-                                            : "--duration");
+    const char *name = options->budget > 0 ? "--budget" : "--dormant";
+    const char *other = options->capture                             ? "--capture"
+                        : options->delay_ns                          ? "--delay"
+                        : options->duration_ns                       ? "--duration"
+                        : options->budget > 0 && options->is_dormant ? "--dormant"
+                                                                     : NULL;
+    if (!options->is_dormant && !(options->budget > 0))
+        return options->iteration ? nvt_fail(err, "--iteration needs --dormant or --budget") : 0;
+    if (other)
+        return nvt_fail(err, "%s and %s exclude each other: each says when to record", name, other);
+    options->is_dormant = 1;
     if (options->trace & NVT_TRACE_CPU)
-        note(request, "--dormant: CPU samples are not recorded\n");
+        note(request, options->budget > 0 ? "--budget: CPU samples are not recorded\n"
+                                          : "--dormant: CPU samples are not recorded\n");
     if (check_iteration(options, err))
         return -1;
+    if (options->budget > 0 && !options->iteration)
+        return nvt_fail(err, "--budget needs iterations: --iteration RANGE, or --pytorch");
     options->trace &= ~(uint64_t)NVT_TRACE_CPU;
     request->asked &= ~(uint64_t)NVT_TRACE_CPU;
     return options->trace ? 0 : nvt_fail(err, "--dormant leaves nothing to record of --trace cpu");
@@ -500,6 +510,8 @@ static int take(int option, const char *text, struct nvt_record_request *request
     case DORMANT:
         options->is_dormant = 1;
         return 0;
+    case BUDGET:
+        return nvt_budget_parse(text, &options->budget, err);
     case ITERATION:
         options->iteration = text;
         return 0;

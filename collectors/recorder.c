@@ -11,6 +11,7 @@
 
 #include "../lib/program.h"
 #include "../lib/cpu_coverage.h"
+#include "budget_follow.h"
 #include "children.h"
 #include "facts.h"
 #include "launch.h"
@@ -119,6 +120,7 @@ struct run {
     struct nvt_record_window window;
     struct nvt_live live;
     struct nvt_trigger *trigger;
+    struct nvt_budget_follow budget;
     struct nvt_children others;
     struct nvt_outsiders outsiders;
     sigset_t hearing;
@@ -196,6 +198,7 @@ static void record_until_end(struct run *run)
             note_left(options, &run->others, &left_since);
         nvt_live_serve(&run->live);
         follow_trigger(run, &is_exit_seen);
+        nvt_budget_look(&run->budget, recorder, 0);
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
@@ -207,10 +210,13 @@ static void record_until_end(struct run *run)
     }
     follow_trigger(run, &is_exit_seen);
     finish_dumps(run);
+    nvt_budget_look(&run->budget, recorder, 1);
     nvt_live_end(&run->live);
     result->is_early =
         !options->is_dormant && atomic_load(&recorder->control->window) == NVT_WINDOW_BEFORE;
-    result->is_unasked = options->is_dormant && !run->window.parts;
+    result->is_unasked = options->is_dormant && !run->window.parts && !(options->budget > 0);
+    if (options->budget > 0)
+        nvt_budget_text(recorder->control, result->budget, sizeof(result->budget));
     result->recorder_ns = own_time() - start;
     end_session(recorder);
 }
@@ -292,6 +298,7 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     recorder->control->cpu_period_ns = (uint64_t)options->cpu_period_ns;
     recorder->control->os_threshold =
         nvt_output_ticks(recorder->output, recorder->clock, options->os_threshold_ns);
+    nvt_budget_prepare(recorder, options->budget);
     recorder->control->slow_percent = options->trigger.slow_percent;
     recorder->control->slow_ticks =
         nvt_output_ticks(recorder->output, recorder->clock, options->trigger.slow_ns);

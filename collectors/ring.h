@@ -14,6 +14,8 @@
  * `slots`, and goes on where it was, so that every record stays where it is. Once it has come around its size is what it is. The
  * file and the mappings are as large as the ring may get, but only `slots` of it have memory.
  *
+ * A standing session has no recorder before somebody wants one (standing.h).
+ *
  * Paths have names and no descriptors are kept, so a target may close every descriptor it has.
  *
  * The recorder sleeps for as long as the rings can do without it, and says so in `asleep`. A producer
@@ -38,8 +40,9 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 21u
+#define NVT_SHARED_VERSION 22u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
+#define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
@@ -85,7 +88,12 @@ struct nvt_control {
     uint32_t has_window;     /* it opens, or closes, while programs run, by the clock */
     uint32_t is_dormant;     /* it does so whenever somebody asks: BEFORE and OPEN in turn */
     _Atomic uint32_t window; /* enum nvt_window_state; a futex where is_dormant is set */
-    char iteration[256];     /* the ranges that are iterations, as `capture` has it; "": unknown */
+    _Atomic uint32_t epoch;  /* of a standing session: recorders so far. A ring is of one of them */
+    uint32_t
+        is_standing; /* it is there without a recorder, and outlives those that come (standing.h) */
+    int32_t holder;  /* a process that keeps it, 0: none */
+    uint64_t holder_start; /* of that, see nvt_process_start */
+    char iteration[256];   /* the ranges that are iterations, as `capture` has it; "": unknown */
     /* Of a dormant session whose iterations are known: the window is of some of them alone, numbers from 0, UINT64_MAX:
      * not known yet. Processes write the others: the most that one has had, how many have had some, and how many all that are wanted. */
     _Atomic uint32_t stepping;
@@ -98,6 +106,16 @@ struct nvt_control {
     uint64_t slow_ticks;
     _Atomic uint32_t slow;
     _Atomic uint64_t slow_took, slow_usual;
+    /* --budget (budget.h): the share that recording may cost, 0: any; ticks between the beginnings of two blocks, at least. The process that
+     * decides, 0: none yet, opens and closes the window; its parts are here, one after the other in so many places, and what it has
+     * come to: iterations, ticks. */
+    double budget;
+    uint64_t budget_cycle;
+    _Atomic int32_t decider;
+    _Atomic uint32_t parts; /* that are over */
+    _Atomic uint64_t part_from[NVT_PARTS], part_to[NVT_PARTS];
+    _Atomic uint64_t budget_iterations, budget_recorded, budget_elapsed, budget_spent,
+        budget_watched, budget_error;
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
     _Atomic uint32_t
         owing; /* processes that use a device and have not handed over all of the window's records */

@@ -43,6 +43,8 @@ struct nvt_record_options {
     int64_t delay_ns,
         duration_ns; /* record from then on, for so long (0: to the end); the command's start is 0 */
     int is_dormant; /* nothing is recorded before somebody asks for it (live.h); no delay and no duration */
+    double
+        budget; /* of is_dormant: the share of time that recording may cost, which says when to record (budget.h); 0: any */
     struct nvt_trigger_wish trigger; /* when dumps are made (trigger.h) */
     int kill; /* the signal that the command gets at the end of duration_ns, 0: none */
     /* Called when that end has come and the trace is written, where the command goes on, with its result so far; may be NULL. */
@@ -76,7 +78,8 @@ struct nvt_record_result {
     int captured;                    /* what options.capture names has begun, at least once */
     int is_early;                    /* the command ended before options.delay_ns was over */
     int is_unasked;                  /* of options.is_dormant: nobody asked for a recording */
-    int is_over;                     /* options.duration_ns was over before the command ended */
+    char budget[200]; /* of options.budget: what came of it (nvt_budget_text); or "" */
+    int is_over;      /* options.duration_ns was over before the command ended */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;   /* events of signal handlers that interrupted an event */

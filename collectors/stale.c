@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +13,31 @@
 #include <unistd.h>
 
 #include "../lib/folder.h"
+#include "attached.h"
 #include "ctl_socket.h"
 #include "ring.h"
 
 #define OLD_SECONDS 60
 
-uint64_t nvt_process_start(int pid)
+/* /proc/PID/stat from the last bracket on: the name, field 2, may hold anything; behind it come fields 3, 4, … NULL: there is none. */
+static char *read_stat(int pid, char *text, size_t size)
 {
-    char path[64], text[1024];
+    char path[64];
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
-        return 0;
-    ssize_t length = read(descriptor, text, sizeof(text) - 1);
+        return NULL;
+    ssize_t length = read(descriptor, text, size - 1);
     close(descriptor);
     if (length <= 0)
-        return 0;
+        return NULL;
     text[length] = 0;
-    /* The name, field 2, may hold anything; behind its last bracket come fields 3, 4, … */
-    char *at = strrchr(text, ')');
+    return strrchr(text, ')');
+}
+
+uint64_t nvt_process_start(int pid)
+{
+    char text[1024], *at = read_stat(pid, text, sizeof(text));
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;
@@ -52,6 +59,11 @@ int nvt_process_is(int pid, uint64_t start)
 {
     if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
         return 0;
+    /* One that nobody has waited for has ended all the same. */
+    char text[1024];
+    const char *state = read_stat(pid, text, sizeof(text));
+    if (state && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3)))
+        return 0;
     const uint64_t now = nvt_process_start(pid);
     return !now || now == start;
 }
@@ -64,11 +76,23 @@ static int says_abandoned(int control)
            !nvt_process_is(page.recorder, page.recorder_start);
 }
 
+/* A standing session without a recorder: whether nobody keeps it, nor has joined it. Of one of another pid namespace it is not known. */
+static int is_left(int control, const char *path)
+{
+    struct nvt_control page;
+    struct stat status, space;
+    return pread(control, &page, sizeof(page), 0) == sizeof(page) &&
+           (!page.is_standing ||
+            (!fstat(control, &status) && time(NULL) - status.st_mtime > OLD_SECONDS &&
+             !stat(NVT_PID_SPACE, &space) && space.st_ino == page.pid_space &&
+             !nvt_process_is(page.holder, page.holder_start) && !nvt_attached(path, NULL, 0)));
+}
+
 /* Whether the control page says so. With the lock taken: nobody else removes it meanwhile. Only then, as a recorder
  * that begins takes it before its page says anything, and would be taken for dead without it. */
-static int is_abandoned(int control)
+static int is_abandoned(int control, const char *path)
 {
-    return is_ours_alone(control) && says_abandoned(control) &&
+    return is_ours_alone(control) && says_abandoned(control) && is_left(control, path) &&
            !flock(control, LOCK_EX | LOCK_NB) && says_abandoned(control);
 }
 
@@ -99,15 +123,17 @@ static int is_old(int folder)
            time(NULL) - status.st_mtime > OLD_SECONDS;
 }
 
-static void consider(int place, const char *name)
+static void consider(const char *where, int place, const char *name)
 {
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", where, name);
     int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
     int control = is_ours_alone(folder) ? openat(folder, NVT_CONTROL_NAME,
                                                  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
                                         : -1;
-    if (control >= 0 && is_abandoned(control)) {
+    if (control >= 0 && is_abandoned(control, path)) {
         remove_contents(folder);
         unlinkat(place, name, AT_REMOVEDIR);
     } else if (control < 0 && errno == ENOENT && is_old(folder))
@@ -124,6 +150,6 @@ void nvt_stale_remove(const char *place)
         return;
     for (struct dirent *entry; (entry = nvt_folder_next(entries));)
         if (is_session_name(entry->d_name))
-            consider(dirfd(entries), entry->d_name);
+            consider(place, dirfd(entries), entry->d_name);
     closedir(entries);
 }

@@ -10,7 +10,8 @@
 /*
  * Remove the session folders in `place` whose recorder is dead. A folder goes only when all of this holds: it is a real
  * folder named nvtally-XXXXXX, ours, and closed to everybody else; its control page has this version and no process
- * holds the lock on it; and no process with the recorder's number and start lives. Only what a session makes is removed
+ * holds the lock on it; no process with the recorder's number and start lives; and of a standing session, no process has joined it and
+ * nobody keeps it, for a minute. Only what a session makes is removed
  * from it, so a folder with anything else stays. Processes that are still attached keep what they have mapped. Errors
  * mean that it stays.
  */

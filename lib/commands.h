@@ -14,6 +14,7 @@ struct nvt_probe_item;
 extern const int nvt_has_workloads;
 
 int nvt_cmd_record(int argc, char **argv);    /* collectors/record.c */
+int nvt_cmd_env(int argc, char **argv);       /* collectors/env.c */
 int nvt_cmd_ctl(int argc, char **argv);       /* collectors/ctl.c */
 int nvt_cmd_run(int argc, char **argv);       /* kernels/run.c */
 int nvt_cmd_stats(int argc, char **argv);     /* analyze/stats.c */

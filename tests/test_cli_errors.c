@@ -39,6 +39,7 @@ static const struct usage {
     {"import", {0}, 1, 0},
     {"reference", {0}, 0, 0},
     {"sql", {0}, 1, 0},
+    {"env", {0}, 0, 1},
     {"ctl", {0}, 0, 0},
     {"check", {0}, 2, 0},
     {"mcp", {0}, 0, 1},

@@ -252,7 +252,9 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     nvt_file_note_deferred(reader);
     if (begin_at_cut(reader))
         return -1;
-    note_ends(reader);
+    /* Of several parts, each leaves open what its last event lay in. */
+    if (!nvt_trace_meta(trace, "part 2"))
+        note_ends(reader);
     if (nvt_file_complete_os(reader))
         return -1;
     trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture") ||

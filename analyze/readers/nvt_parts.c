@@ -66,7 +66,14 @@ int nvt_file_end_parts(struct nvt_file_reader *reader)
     }
     end_ranges(&reader->trace->ranges, parts, count);
     free(parts);
-    if (count > 1)
+    const char *budget = nvt_trace_meta(reader->trace, "budget");
+    const char *use = nvt_trace_meta(reader->trace, "budget use");
+    if (budget && use)
+        nvt_trace_note(reader->trace,
+                       "record --budget %s: %s. What follows is of the recorded iterations alone; "
+                       "the time between counts as idle",
+                       budget, use);
+    else if (count > 1)
         nvt_trace_note(reader->trace,
                        "recorded in %s, on request: the time between was not recorded, and counts "
                        "as idle",

@@ -1,5 +1,6 @@
 #include "device.h"
 
+#include "dormant.h"
 #include "session.h"
 #include "thread.h"
 
@@ -15,6 +16,8 @@ size_t nvt_device_batch_room(const struct nvt_thread *thread)
 
 int nvt_device_send(struct nvt_device_batch *batch)
 {
+    if (nvt_dormant_watches && nvt_dormant_is_late())
+        nvt_dormant_renew();
     struct nvt_thread *thread = nvt_thread_get();
     int status = -1;
     if (thread && !nvt_thread_busy(thread)) {

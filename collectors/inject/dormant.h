@@ -33,20 +33,39 @@ static inline uint32_t nvt_dormant_depth(nvtxDomainHandle_t domain)
 /* The thread, which has such, has none open any more. 1. */
 int nvt_dormant_forget(void);
 
+/* Of a standing session: whether the thread has not yet heard of the recorder that there is now. */
+static inline int nvt_dormant_is_late(void)
+{
+    const uint32_t epoch = atomic_load_explicit(&nvt_session.control->epoch, memory_order_relaxed);
+    return NVT_UNLIKELY(epoch != nvt_self->epoch) != 0;
+}
+
+/* Then it forgets what it had open, has a new ring if it had one, and the first of its process repeats what was defined before.
+ * 1: the event is to be left out, as it interrupts another; else 0. */
+int nvt_dormant_renew(void);
+
 /* Whether a push, a pop, or something else is to be left out. In such a session: */
 static inline int nvt_dormant_skips_push(nvtxDomainHandle_t domain)
 {
-    return nvt_dormant_sleeps() && (NVT_LIKELY(!nvt_dormant_depth(domain)) || nvt_dormant_forget());
+    if (nvt_dormant_sleeps())
+        return NVT_LIKELY(!nvt_dormant_depth(domain)) || nvt_dormant_forget();
+    return nvt_dormant_is_late() && nvt_dormant_renew();
 }
 
 static inline int nvt_dormant_skips_pop(nvtxDomainHandle_t domain)
 {
-    return !nvt_dormant_depth(domain) || (nvt_dormant_sleeps() && nvt_dormant_forget());
+    if (!nvt_dormant_depth(domain))
+        return 1;
+    if (nvt_dormant_sleeps())
+        return nvt_dormant_forget();
+    return nvt_dormant_is_late() && (nvt_dormant_renew() || !nvt_dormant_depth(domain));
 }
 
 static inline int nvt_dormant_skips_event(void)
 {
-    return nvt_dormant_sleeps() && !nvt_self->calibrates;
+    if (nvt_dormant_sleeps())
+        return !nvt_self->calibrates;
+    return nvt_dormant_is_late() && nvt_dormant_renew();
 }
 
 #endif

@@ -1,10 +1,13 @@
 #include "events.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "capture.h"
 #include "counts.h"
 #include "dormant.h"
+#include "late.h"
 #include "steps.h"
 #include "tasks.h"
 
@@ -164,6 +167,15 @@ static int nest_pop(struct nvt_thread *thread, struct nvt_nest *nest, int is_qui
     return (int)nest->depth;
 }
 
+static void forget_open(struct nvt_thread *thread)
+{
+    memset(thread->nests, 0, sizeof(thread->nests));
+    thread->skips = 0;
+    thread->captures = 0;
+    thread->open_limit = NULL;
+    nvt_tasks_close(thread);
+}
+
 int nvt_dormant_forget(void)
 {
     struct nvt_thread *thread = nvt_self;
@@ -173,13 +185,43 @@ int nvt_dormant_forget(void)
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return 1;
     nvt_thread_enter(thread);
-    memset(thread->nests, 0, sizeof(thread->nests));
-    thread->skips = 0;
-    thread->captures = 0;
-    thread->open_limit = NULL;
-    nvt_tasks_close(thread);
+    forget_open(thread);
     nvt_thread_leave(thread);
     return 1;
+}
+
+static void define(const struct nvt_late_definition *definition);
+
+/* Once for each recorder; a child of fork is a process of its own. */
+static void tell_definitions(uint32_t epoch)
+{
+    static _Atomic uint64_t told;
+    const uint64_t now = (uint64_t)syscall(SYS_getpid) << 32 | epoch;
+    if (atomic_exchange(&told, now) != now)
+        nvt_late_tell(define);
+}
+
+int nvt_dormant_renew(void)
+{
+    struct nvt_thread *thread = nvt_self;
+    const uint32_t epoch = atomic_load(&nvt_session.control->epoch);
+    if (thread->calibrates)
+        return 0;
+    if (thread == &nvt_nobody)
+        thread = nvt_thread_try();
+    if (!thread)
+        return 0;
+    if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
+        return 1;
+    nvt_thread_enter(thread);
+    if (thread->epoch != epoch) {
+        thread->epoch = epoch;
+        forget_open(thread);
+        nvt_thread_renew(thread);
+    }
+    nvt_thread_leave(thread);
+    tell_definitions(epoch);
+    return 0;
 }
 
 int nvt_event_push(const struct nvt_event *event)
@@ -313,7 +355,8 @@ void nvt_event_mark(const struct nvt_event *event)
 
 void nvt_event_end(const struct nvt_event *event)
 {
-    if (NVT_UNLIKELY(nvt_dormant_watches) && (event->range & NVT_QUIET_RANGE))
+    if (NVT_UNLIKELY(nvt_dormant_watches) &&
+        ((event->range & NVT_QUIET_RANGE) || (nvt_dormant_is_late() && nvt_dormant_renew())))
         return;
     record_or_drop(event);
     if (NVT_UNLIKELY(nvt_capture_watches))
@@ -322,8 +365,7 @@ void nvt_event_end(const struct nvt_event *event)
         nvt_steps_ended(event->range);
 }
 
-void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t value, uint64_t id,
-                const void *data, size_t size)
+static void define(const struct nvt_late_definition *definition)
 {
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
@@ -331,13 +373,34 @@ void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t v
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return;
     nvt_thread_enter(thread);
+    uint64_t header[2] = {definition->id, definition->size};
+    struct nvt_piece pieces[2] = {{header, sizeof(header)}, {definition->data, definition->size}};
+    uint32_t number = nvt_domain_number(thread, definition->domain);
+    if (nvt_thread_record(thread, NVT_WORD(definition->kind, 0, 0, number, definition->value),
+                          pieces, 2))
+        nvt_thread_drop(thread, 1);
+    nvt_thread_leave(thread);
+}
+
+/* Of a standing session: keep it for later, and whether there is nobody to tell now. A task that lives gets its name again by itself. */
+static int is_for_later(const struct nvt_late_definition *definition)
+{
+    const struct nvt_control *control = nvt_session.control;
+    if (!control || !control->is_standing)
+        return 0;
+    if (definition->kind != NVT_DEFINE_TASK)
+        nvt_late_keep(definition);
+    return !*(const volatile int32_t *)&control->recorder ||
+           (nvt_dormant_is_late() && nvt_dormant_renew());
+}
+
+void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t value, uint64_t id,
+                const void *data, size_t size)
+{
     /* A name may be cut; a schema is there as a whole or counted as lost. */
     if (size > NVT_STRING_MAX && kind != NVT_DEFINE_SCHEMA && kind != NVT_DEFINE_ENUM)
         size = NVT_STRING_MAX;
-    uint64_t header[2] = {id, size};
-    struct nvt_piece pieces[2] = {{header, sizeof(header)}, {data, size}};
-    uint32_t number = nvt_domain_number(thread, domain);
-    if (nvt_thread_record(thread, NVT_WORD(kind, 0, 0, number, value), pieces, 2))
-        nvt_thread_drop(thread, 1);
-    nvt_thread_leave(thread);
+    const struct nvt_late_definition definition = {kind, domain, value, id, data, size};
+    if (NVT_LIKELY(!nvt_dormant_watches) || !is_for_later(&definition))
+        define(&definition);
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,11 @@
 #include "../../lib/clock.h"
 #include "../../lib/pages.h"
 #include "../refusal.h"
+#include "../standing.h"
 #include "calibrate.h"
 #include "counts.h"
 #include "dormant.h"
+#include "spending.h"
 #include "steps.h"
 #include "room.h"
 
@@ -78,12 +81,13 @@ static void refuse(const char *folder, int cause, int has_joined)
 
 static int join(void)
 {
-    const char *folder = getenv(NVT_SESSION_ENV);
-    size_t length = folder ? strlen(folder) : 0;
-    if (!length || length >= sizeof(nvt_session.folder))
+    const char *value = getenv(NVT_SESSION_ENV), *folder = nvt_session.folder;
+    struct nvt_standing standing;
+    if (!value || nvt_standing_parse(value, &standing))
         return 0;
-    memcpy(nvt_session.folder, folder, length + 1);
-    struct nvt_control *control = map_control(folder);
+    memcpy(nvt_session.folder, standing.folder, sizeof(nvt_session.folder));
+    const int is_missing = standing.is_standing && nvt_standing_make(&standing, 0, 0);
+    struct nvt_control *control = is_missing ? NULL : map_control(folder);
     if (!control) {
         refuse(folder, errno, 0);
         return 0;
@@ -92,6 +96,7 @@ static int join(void)
     nvt_session.control = control;
     nvt_dormant_watches = control->is_dormant != 0;
     nvt_steps_begin();
+    nvt_spending_begin();
     nvt_room_look();
     nvt_counts_are_asked = (control->trace & NVT_TRACE_COUNTERS) != 0;
     if (control->trace & NVT_TRACE_NVTX)
@@ -146,19 +151,28 @@ static uint32_t is_foreign(const struct nvt_control *control)
     return stat(NVT_PID_SPACE, &status) || status.st_ino != control->pid_space;
 }
 
-/* Whether the recorder has died: nobody holds its lock. Then nobody takes rings away, and none is made.
- */
-static int is_abandoned(struct nvt_control *control)
+/* With the recorder's lock. */
+static void end_without_recorder(struct nvt_control *control)
 {
+    if (!control->is_standing) {
+        atomic_store(&control->ended, 1);
+    } else if (atomic_exchange(&control->window, NVT_WINDOW_BEFORE) != NVT_WINDOW_BEFORE) {
+        syscall(SYS_futex, &control->window, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    }
+}
+
+int nvt_session_is_abandoned(void)
+{
+    struct nvt_control *control = nvt_session.control;
     char path[600];
     snprintf(path, sizeof(path), "%s/%s", nvt_session.folder, NVT_CONTROL_NAME);
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (descriptor < 0)
         return 0;
     int dead = !flock(descriptor, LOCK_SH | LOCK_NB);
-    close(descriptor);
     if (dead)
-        atomic_store(&control->ended, 1);
+        end_without_recorder(control);
+    close(descriptor);
     return dead;
 }
 
@@ -215,7 +229,7 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial, uint64_t *most, int waits)
 {
     char fresh[600], path[600];
     struct nvt_control *control = nvt_session.control;
-    if (atomic_load(&control->ended) || is_abandoned(control))
+    if (atomic_load(&control->ended) || nvt_session_is_abandoned())
         return NULL;
     int pid = getpid(), tid = (int)syscall(SYS_gettid);
     *serial = nvt_session_serial();

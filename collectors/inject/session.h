@@ -24,6 +24,10 @@ int nvt_session_join(void);
 /* Whether it has been: then the calling thread sees all of it. */
 int nvt_session_is_joined(void);
 
+/* Whether there is no recorder: nobody holds its lock. Then nobody takes rings away, and none is made; the session has ended, or, if it is
+ * a standing one, sleeps. */
+int nvt_session_is_abandoned(void);
+
 /* A new ring for the calling thread, mapped and announced; NULL when it cannot be had (no room, no
  * descriptors, a file-size limit). Its serial number goes to *serial, the slots that are mapped to *most; it has memory for those
  * in its header. Where there is no room the recorder is asked to take away what has ended; `waits`: and may be waited for. */

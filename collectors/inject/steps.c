@@ -7,6 +7,7 @@
 #include "../wake.h"
 #include "capture.h"
 #include "session.h"
+#include "spending.h"
 
 #define NO_STEP   UINT64_MAX
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
@@ -15,6 +16,7 @@ int nvt_steps_watch;
 static _Atomic int owner;      /* the process that has had */
 static _Atomic uint64_t count; /* so many iterations */
 static OF_THREAD uint64_t noted = NO_STEP;
+static OF_THREAD uint64_t pushes; /* since its last iteration began */
 /* The request whose first iteration has begun; whose last has ended; 0: none. */
 static _Atomic uint32_t begun, done;
 
@@ -54,6 +56,7 @@ static void begin_slow(void);
 void nvt_steps_note(const struct nvt_event *event)
 {
     noted = NO_STEP;
+    pushes++;
     if (is_other(event->attributes) || !nvt_capture_matches(event, nvt_session.control->iteration))
         return;
     const int pid = (int)syscall(SYS_getpid);
@@ -64,6 +67,9 @@ void nvt_steps_note(const struct nvt_event *event)
         atomic_fetch_add(&nvt_session.control->steppers, 1);
     publish(noted + 1);
     begin_slow();
+    if (nvt_spending_watches)
+        nvt_spending_note(pushes);
+    pushes = 0;
 }
 
 int nvt_steps_noted(void)

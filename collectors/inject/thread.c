@@ -97,7 +97,8 @@ static struct nvt_thread *take_over(void)
         if (!thread)
             continue;
         /* Where a child of fork sees what its parent had, the ring is the parent's. */
-        if (!thread->slots || nvt_thread_ring(thread)->pid != (int32_t)syscall(SYS_getpid) ||
+        if (!thread->slots || thread->epoch != atomic_load(&nvt_session.control->epoch) ||
+            nvt_thread_ring(thread)->pid != (int32_t)syscall(SYS_getpid) ||
             !atomic_compare_exchange_strong(&nvt_thread_ring(thread)->state, &state,
                                             NVT_RING_OPEN)) {
             give_back(thread);
@@ -162,6 +163,7 @@ static int get_ring(struct nvt_thread *thread)
     /* open() and the like are cancellation points; NVTX's functions are none. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     int waits = nvt_session.control->on_full == NVT_ON_FULL_WAIT && !retry_at;
+    thread->epoch = atomic_load(&nvt_session.control->epoch);
     struct nvt_ring *ring = nvt_session_ring(&thread->serial, &thread->most, waits);
     pthread_setcancelstate(cancel, NULL);
     nvt_capture_own();
@@ -392,6 +394,15 @@ static void between_signals(struct nvt_thread *thread, void (*change)(struct nvt
     set_mask(&before, NULL);
 }
 
+void nvt_thread_renew(struct nvt_thread *thread)
+{
+    int saved = errno;
+    thread->deaf = 0;
+    if (thread->slots)
+        between_signals(thread, renew_ring);
+    errno = saved;
+}
+
 static int may_grow(const struct nvt_thread *thread)
 {
     return thread->size < thread->most && !thread->is_fixed && !thread->lap && !thread->new_lap;
@@ -476,6 +487,8 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
                    (is_writing ? NVT_WRITING_NS : NVT_SILENCE_NS)) {
             thread->deaf = 1;
             thread->silent_heartbeat = beat;
+            if (control->is_standing) /* if it has died, all sleep from here on */
+                nvt_session_is_abandoned();
             break;
         }
         last_look = now;

@@ -105,17 +105,18 @@ struct nvt_thread {
     uint64_t most;               /* that are mapped: it may grow to that before it comes around, */
     uint32_t is_fixed;           /* unless there was no memory for more */
     uint32_t ring_serial;        /* of the ring's name */
-    uint64_t lap;                /* times that `next` has come around */
-    uint64_t new_lap;            /* and what that is to be: the same but while it comes around */
-    uint64_t record;             /* slots of the latest record of more than one, written or not */
-    uint32_t clock;              /* enum nvt_clock */
-    uint32_t victim;             /* which way of a string set is replaced next */
-    uint32_t serial;             /* distinguishes the range ids of this thread */
-    uint32_t deaf;               /* the recorder is taken for dead */
-    uint64_t silent_heartbeat;   /* the heartbeat at which it was found dead */
-    uint64_t ranges;             /* start/end ranges so far */
-    uint32_t rounds;             /* of destructors, since its thread has begun to end */
-    uint32_t captures;           /* --capture: so many of its pushes have begun one, */
+    uint32_t epoch;            /* the control page's, at which it got that ring, or asked for one */
+    uint64_t lap;              /* times that `next` has come around */
+    uint64_t new_lap;          /* and what that is to be: the same but while it comes around */
+    uint64_t record;           /* slots of the latest record of more than one, written or not */
+    uint32_t clock;            /* enum nvt_clock */
+    uint32_t victim;           /* which way of a string set is replaced next */
+    uint32_t serial;           /* distinguishes the range ids of this thread */
+    uint32_t deaf;             /* the recorder is taken for dead */
+    uint64_t silent_heartbeat; /* the heartbeat at which it was found dead */
+    uint64_t ranges;           /* start/end ranges so far */
+    uint32_t rounds;           /* of destructors, since its thread has begun to end */
+    uint32_t captures;         /* --capture: so many of its pushes have begun one, */
     struct nvt_captured capture[NVT_CAPTURE_PUSHES]; /* the outermost of their domains */
     struct nvt_thread_task task;
     struct nvt_tasks *tasks; /* NULL: it has had none */
@@ -157,6 +158,9 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots);
 
 /* Whether there is room for `slots` slots without waiting. Creates the ring when there is none. */
 int nvt_thread_offers(struct nvt_thread *thread, uint64_t slots);
+
+/* Have a new ring, which knows no names, in place of one that no recorder takes from any more; where there is none, none. */
+void nvt_thread_renew(struct nvt_thread *thread);
 
 /* A piece of a record's data. */
 struct nvt_piece {

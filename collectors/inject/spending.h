@@ -1,0 +1,18 @@
+/*
+ * record --budget: the first process that has iterations decides by them what is recorded (../budget.h), and turns the window on the
+ * control page for all. It is open from the beginning of an iteration to the beginning of another.
+ */
+#ifndef NVT_INJECT_SPENDING_H
+#define NVT_INJECT_SPENDING_H
+
+#include <stdint.h>
+
+extern int nvt_spending_watches; /* the session is such a one */
+
+/* The process has joined it. */
+void nvt_spending_begin(void);
+
+/* An iteration begins, which this thread is about to push; it has pushed so many ranges in the one before. */
+void nvt_spending_note(uint64_t pushes);
+
+#endif
