@@ -73,7 +73,7 @@ static void fork_recorder(const struct nvt_standing_wish *wish, int report)
     const pid_t pid = fork();
     if (!pid)
         be_recorder(wish, report);
-    _exit(pid < 0);
+    _exit(pid < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 /* 0 with what it said, or -1 with errno. */
