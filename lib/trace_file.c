@@ -224,9 +224,10 @@ int nvt_trace_file_header(const struct nvt_trace_file *file, struct nvt_chunk *c
 {
     uint8_t header[NVT_CHUNK_HEADER];
     int cause;
-    size_t size = read_at(file, file->offset, header, sizeof(header), &cause);
-    if (!size && !cause && file->offset >= file->size)
+    /* A recorder may have appended more since: that is not of this file until it grows. */
+    if (file->offset >= file->size)
         return 0;
+    size_t size = read_at(file, file->offset, header, sizeof(header), &cause);
     if (size < sizeof(header))
         return fail_short(file, file->offset, cause, err);
     if (decode_header(file, file->offset, header, chunk, err))

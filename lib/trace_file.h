@@ -273,7 +273,7 @@ void nvt_trace_file_rewind(struct nvt_trace_file *file);
 /* Bytes of the file when it was opened, or grew. */
 int64_t nvt_trace_file_size(const struct nvt_trace_file *file);
 
-/* So many bytes are in the file by now: what was appended can be read. */
+/* So many bytes are in the file by now, or shall be read of it: until then what a recorder appends is not read. */
 void nvt_trace_file_grow(struct nvt_trace_file *file, int64_t size);
 
 /*

@@ -95,6 +95,35 @@ static void every_prefix_is_read_as_far_as_it_is_whole(void **state)
     assert_true(before > 10);
 }
 
+/* What a recorder appends behind the end that a reader knows, whole or not, is not there for it until it is told so. */
+static void appended_chunks_are_not_of_the_file_yet(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_chunk chunk;
+    const uint8_t *payload;
+    size_t ends[256], read = 0;
+    cli_write_file(path, whole, whole_size);
+    const size_t count = chunk_ends(ends, 256);
+    assert_true(count > 4);
+    for (size_t more = 1; more <= whole_size - ends[2]; more++) {
+        cli_write_file(path, whole, ends[2]);
+        struct nvt_trace_file *file = nvt_trace_file_open(path, &err);
+        assert_non_null(file);
+        cli_write_file(path, whole, ends[2] + more);
+        for (read = 0; nvt_trace_file_next(file, &chunk, &payload, &err) == 1;)
+            read++;
+        assert_int_equal(read, 3);
+        assert_false(err.message[0]);
+        if (ends[2] + more >= ends[3]) {
+            nvt_trace_file_grow(file, (int64_t)ends[3]);
+            assert_int_equal(nvt_trace_file_next(file, &chunk, &payload, &err), 1);
+            assert_int_equal(nvt_trace_file_next(file, &chunk, &payload, &err), 0);
+        }
+        nvt_trace_file_close(file);
+    }
+}
+
 /* The command says it once, on stderr, and ends well. */
 static void a_cut_file_is_a_warning(void **state)
 {
@@ -284,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_prefix_is_read_as_far_as_it_is_whole),
+        cmocka_unit_test(appended_chunks_are_not_of_the_file_yet),
         cmocka_unit_test(a_cut_file_is_a_warning),
         cmocka_unit_test(every_damaged_byte_is_noticed),
         cmocka_unit_test(senseless_chunks_end_the_reading),
