@@ -71,12 +71,20 @@ static void note_placed(struct nvt_input *input, const struct nvt_axis_place *pl
 static void note_apart(struct nvt_input *input, const struct nvt_axis_place *places)
 {
     size_t apart = 0;
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (places[i].by == NVT_AXIS_UNKNOWN && apart++ < NOTED)
-            nvt_note(input,
-                     "note: clocks: %s is placed behind the others: how its clock stands to theirs "
-                     "is unknown (no collectives in common, no common host)",
-                     input->traces[i].trace->path);
+    for (size_t i = 0; i < input->trace_count; i++) {
+        size_t more = 0;
+        char others[48] = "";
+        if (places[i].by != NVT_AXIS_UNKNOWN || places[i].set != i || apart++ >= NOTED)
+            continue;
+        for (size_t k = 0; k < input->trace_count; k++)
+            more += k != i && places[k].set == i;
+        if (more)
+            snprintf(others, sizeof(others), ", with %zu more on its clock,", more);
+        nvt_note(input,
+                 "note: clocks: %s%s is placed behind the others: how its clock stands to theirs "
+                 "is unknown (no collectives in common, no common host)",
+                 input->traces[i].trace->path, others);
+    }
     if (apart > NOTED)
         nvt_note(input, "note: clocks: %zu more are placed behind the others", apart - NOTED);
 }

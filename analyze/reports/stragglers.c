@@ -12,8 +12,8 @@
  * which it computed, against the median of the ranks. The second one lists the collectives with the
  * longest waits. The third one has whom ranks wait for and why that one is late (rank_blame.h), as far as no kernel computes
  * meanwhile; the fourth one splits the collectives of each group into waits and transfer, the shortest kernel of each, with its bus
- * bandwidth (messages.h). The last one has how far clocks are from that of the first rank (rank_clocks.h), where traces know the
- * time of day.
+ * bandwidth (messages.h). The last one has how far clocks are from that of the first rank that a rank meets (rank_clocks.h), where
+ * traces know the time of day.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -228,15 +228,35 @@ static int put_groups(struct nvt_table *table, const struct nvt_rank_pairs *pair
 
 /* --- clocks --- */
 
-/* Of the ranks of other traces than the first, as far as their clocks are known. 0, or -1 when out of memory. */
-static int put_clocks(struct nvt_table *table, const struct nvt_rank_pairs *pairs)
+/* Ranks that are compared with their own first one, as they meet that of the job in no collective. */
+static void note_roots(const struct nvt_ranks *ranks, const struct nvt_rank_clock_fit *clocks,
+                       struct nvt_input *input)
+{
+    uint32_t apart = 0, example = 0;
+    for (uint32_t i = 0; i < ranks->count; i++)
+        if (clocks[i].root && clocks[i].root != i) {
+            example = apart++ ? example : i;
+        }
+    if (apart)
+        nvt_note(input,
+                 "note: clocks of %u rank%s are compared with another one's than rank %lld's, as "
+                 "they meet it in no "
+                 "collectives: rank %lld's with rank %lld's",
+                 apart, apart == 1 ? "" : "s", (long long)nvt_rank_shown(ranks, 0),
+                 (long long)nvt_rank_shown(ranks, example),
+                 (long long)nvt_rank_shown(ranks, clocks[example].root));
+}
+
+/* Of ranks of other traces than the first that they meet. 0, or -1 when out of memory. */
+static int put_clocks(struct nvt_table *table, const struct nvt_rank_pairs *pairs,
+                      struct nvt_input *input)
 {
     const struct nvt_ranks *ranks = pairs->ranks;
     struct nvt_rank_clock_fit *clocks = nvt_rank_clocks(pairs);
     for (uint32_t i = 0; i < ranks->count && clocks; i++) {
         const struct nvt_trace *own = ranks->items[i].from->trace,
-                               *first = ranks->items[0].from->trace;
-        if (clocks[i].through == NVT_NONE || own == first)
+                               *first = ranks->items[clocks[i].root].from->trace;
+        if (own == first)
             continue;
         const int64_t start = ranks->items[i].first, begin = nvt_rank_clock_time(clocks, i, start),
                       end = nvt_rank_clock_time(clocks, i,
@@ -249,9 +269,11 @@ static int put_clocks(struct nvt_table *table, const struct nvt_rank_pairs *pair
             NVT_IF(is_known,
                    nvt_clock_since(nvt_clock_sum(start, nvt_realtime_shift(own, first)), begin)),
             ranks->items[i].span > 0 ? 0 - 1e6 * drift / (double)ranks->items[i].span : NAN,
-            clocks[i].residual_ns);
+            clocks[i].residual_ns, nvt_rank_shown(ranks, clocks[i].root));
     }
     const int failed = !clocks;
+    if (clocks && pairs->parties > 1)
+        note_roots(ranks, clocks, input);
     free(clocks);
     return failed ? -1 : 0;
 }
@@ -307,7 +329,8 @@ static int put_stragglers(struct nvt_table *table, const struct nvt_making *maki
     if (!status)
         status = nvt_rank_pairs_make(&pairs, &ranks, making->err);
     if (!status && (put_stragglers_ranks(table, &pairs) || put_waits(making->tables[1], &pairs) ||
-                    put_groups(making->tables[3], &pairs) || put_clocks(making->tables[4], &pairs)))
+                    put_groups(making->tables[3], &pairs) ||
+                    put_clocks(making->tables[4], &pairs, making->input)))
         status = nvt_fail(making->err, "out of memory");
     if (!status)
         status = put_reasons(making, &pairs);
@@ -359,7 +382,8 @@ static const struct nvt_table_kind more[] = {
                  {"Steps To First", NVT_COUNTS},
                  {"Ahead Of First (ns)", NVT_NS},
                  {"Faster (ppm)", NVT_REALS("ppm", 1)},
-                 {"Residual (ns)", NVT_NS_AVERAGE}},
+                 {"Residual (ns)", NVT_NS_AVERAGE},
+                 {"First", NVT_IDS}},
      .order = {"Rank"}},
     {.title = NULL},
 };

@@ -36,28 +36,36 @@ static struct nvt_clock_fit clock_of(const struct nvt_trace *trace,
     return clock;
 }
 
-/* By collectives. 0, or -1 with err. */
-static int place_ranks(const struct nvt_input *input, struct nvt_axis_place *places,
-                       struct nvt_error *err)
+/* Sets, each on the axis of its first trace. 0, or -1 with err. */
+static int find_sets(const struct nvt_input *input, struct nvt_axis_place *places,
+                     struct nvt_error *err)
 {
     struct nvt_ranks ranks = {0};
     struct nvt_rank_pairs pairs = {0};
     struct nvt_rank_clock_fit *clocks = NULL;
+    size_t first = 0;
     int status = nvt_ranks_find(&ranks, input, NULL, 0, err);
     if (!status)
         status = nvt_rank_pairs_make(&pairs, &ranks, err);
     if (!status && !(clocks = nvt_rank_clocks(&pairs)))
         status = nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < input->trace_count; i++)
+        places[i] = (struct nvt_axis_place){.set = i};
     for (uint32_t i = 0; i < ranks.count && !status; i++) {
         const struct nvt_input_trace *from = ranks.items[i].from;
-        struct nvt_axis_place *place = &places[from - input->traces];
-        if (place->by || clocks[i].through == NVT_NONE || clocks[i].residual_ns > MOST_RESIDUAL_NS)
+        const size_t trace = (size_t)(from - input->traces),
+                     root = (size_t)(ranks.items[clocks[i].root].from - input->traces);
+        first = i ? first : trace;
+        if (places[trace].set != trace || trace == root || clocks[i].residual_ns > MOST_RESIDUAL_NS)
             continue;
-        const int is_first = from->trace == ranks.items[0].from->trace;
-        place->by = is_first ? NVT_AXIS_FIRST : NVT_AXIS_COLLECTIVES;
-        if (!is_first)
-            place->clock = clock_of(from->trace, clocks, i);
+        places[trace].set = root;
+        places[trace].clock = clock_of(from->trace, clocks, i);
     }
+    if (input->trace_count)
+        places[first].by = NVT_AXIS_FIRST;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (i != first && places[i].set == first)
+            places[i].by = NVT_AXIS_COLLECTIVES;
     free(clocks);
     nvt_rank_pairs_free(&pairs);
     nvt_ranks_free(&ranks);
@@ -88,20 +96,75 @@ static int try_place(struct nvt_axis_place *place, const struct nvt_trace *trace
     return place->by != NVT_AXIS_UNKNOWN;
 }
 
+/* A clock whose axis is another one's: a moment is that moment `of` of a trace that `onto` puts on that axis. */
+static struct nvt_clock_fit moved(const struct nvt_trace *trace, const struct nvt_clock_fit *clock,
+                                  const struct nvt_clock_fit *of, const struct nvt_clock_fit *onto)
+{
+    struct nvt_clock_fit whole = *clock;
+    const int64_t first = trace->first_ns, last = trace->last_ns,
+                  begin = nvt_clock_fit_apply(
+                      onto, nvt_clock_fit_revert(of, nvt_clock_fit_apply(clock, first))),
+                  end = nvt_clock_fit_apply(
+                      onto, nvt_clock_fit_revert(of, nvt_clock_fit_apply(clock, last)));
+    const double drifted =
+        (double)nvt_clock_since(nvt_clock_since(end, begin), nvt_clock_since(last, first));
+    whole.at = first;
+    whole.offset = nvt_clock_since(begin, first);
+    whole.drift = last > first ? drifted / (double)nvt_clock_since(last, first) : 0;
+    return whole;
+}
+
+/* The others of a set, one of which was placed, and was on the set's axis by `of`. */
+static void move_set(const struct nvt_input *input, struct nvt_axis_place *places, size_t placed,
+                     const struct nvt_clock_fit *of)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (places[i].set == places[placed].set && !places[i].by) {
+            places[i].by = NVT_AXIS_COLLECTIVES;
+            places[i].clock =
+                moved(input->traces[i].trace, &places[i].clock, of, &places[placed].clock);
+        }
+}
+
 static void place_others(const struct nvt_input *input, struct nvt_axis_place *places)
 {
     int more = 1;
     while (more) {
         more = 0;
         for (size_t i = 0; i < input->trace_count; i++)
-            for (size_t k = 0; k < input->trace_count && !places[i].by; k++)
-                if (places[k].by)
-                    more |= try_place(&places[i], input->traces[i].trace, &places[k],
-                                      input->traces[k].trace);
+            for (size_t k = 0; k < input->trace_count && !places[i].by; k++) {
+                const struct nvt_clock_fit of = places[i].clock;
+                if (!places[k].by || !try_place(&places[i], input->traces[i].trace, &places[k],
+                                                input->traces[k].trace))
+                    continue;
+                more = 1;
+                move_set(input, places, i, &of);
+            }
     }
 }
 
-/* Those of which nothing is known, one behind the other. */
+/* Put a set behind `end`; its own end. */
+static int64_t place_set(const struct nvt_input *input, struct nvt_axis_place *places, size_t set,
+                         int64_t end)
+{
+    int64_t begin = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        if (places[i].by || places[i].set != set)
+            continue;
+        const int64_t from = nvt_clock_fit_apply(&places[i].clock, trace->first_ns),
+                      to = nvt_clock_fit_apply(&places[i].clock, trace->last_ns);
+        begin = from < begin ? from : begin;
+        last = to > last ? to : last;
+    }
+    const int64_t shift = nvt_clock_since(nvt_clock_sum(end, GAP_NS), begin);
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!places[i].by && places[i].set == set)
+            places[i].clock.offset = nvt_clock_sum(places[i].clock.offset, shift);
+    return nvt_clock_sum(last, shift);
+}
+
+/* Sets of which nothing is known, one behind the other. */
 static void place_apart(const struct nvt_input *input, struct nvt_axis_place *places)
 {
     int64_t end = INT64_MIN;
@@ -109,27 +172,16 @@ static void place_apart(const struct nvt_input *input, struct nvt_axis_place *pl
         const int64_t last = nvt_clock_fit_apply(&places[i].clock, input->traces[i].trace->last_ns);
         end = places[i].by && last > end ? last : end;
     }
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        if (places[i].by)
-            continue;
-        places[i].clock = (struct nvt_clock_fit){
-            .offset = nvt_clock_since(nvt_clock_sum(end, GAP_NS), trace->first_ns)};
-        end = nvt_clock_sum(trace->last_ns, places[i].clock.offset);
-    }
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!places[i].by && places[i].set == i)
+            end = place_set(input, places, i, end);
 }
 
 int nvt_one_axis(const struct nvt_input *input, struct nvt_axis_place *places,
                  struct nvt_error *err)
 {
-    size_t first = 0;
-    memset(places, 0, input->trace_count * sizeof(*places));
-    if (place_ranks(input, places, err))
+    if (find_sets(input, places, err))
         return -1;
-    while (first < input->trace_count && !places[first].by)
-        first++;
-    if (first == input->trace_count && first)
-        places[0].by = NVT_AXIS_FIRST;
     place_others(input, places);
     place_apart(input, places);
     return 0;

@@ -1,8 +1,10 @@
 /*
  * Which clocks put the traces of a job on one axis, that of the first that has a rank. In this order: the ends of collectives
  * that its ranks are in (rank_clocks.h), the clock of a host that it shares with one that is placed, the mark "clock offset"
- * (clocks.h). Where none is there, nothing is known of it, and no time of day of another host stands in for that: it stands by
- * itself behind all that are placed.
+ * (clocks.h). Where none is there, nothing is known of it, and no time of day of another host stands in for that: it stands
+ * behind all that are placed.
+ *
+ * Traces whose ranks meet in collectives are one set, on one axis. A set that does not meet that of the first is moved as a whole.
  */
 #ifndef NVT_ONE_AXIS_H
 #define NVT_ONE_AXIS_H
@@ -20,7 +22,8 @@ enum nvt_axis_by {
 };
 
 struct nvt_axis_place {
-    enum nvt_axis_by by;
+    enum nvt_axis_by by; /* NVT_AXIS_UNKNOWN: its set stands behind the others */
+    size_t set;          /* the first trace of its set, itself where it meets nobody */
     struct nvt_clock_fit
         clock; /* onto the axis; without a drift that makes less than ten residuals, or 10 us, in all of the trace: noise does as much */
 };

@@ -87,6 +87,7 @@ static int meet(struct walk *walk, uint32_t rank, uint32_t known)
     if (found <= 0)
         return found;
     clock->through = known;
+    clock->root = walk->clocks[known].root;
     clock->steps = walk->clocks[known].steps + 1;
     clock->residual_ns = walk->clocks[known].residual_ns + clock->fit.residual_ns;
     walk->order[walk->known++] = rank;
@@ -123,11 +124,15 @@ struct nvt_rank_clock_fit *nvt_rank_clocks(const struct nvt_rank_pairs *pairs)
                         .order = malloc(((size_t)count + 1) * sizeof(*walk.order))};
     int failed = !walk.clocks || !walk.order;
     for (uint32_t i = 0; i < count && !failed; i++)
-        walk.clocks[i].through = i ? NVT_NONE : 0;
-    if (!failed && count)
-        walk.order[walk.known++] = 0;
-    for (uint32_t i = 0; i < walk.known && !failed; i++)
-        failed = meet_all(&walk, walk.order[i]);
+        walk.clocks[i].through = NVT_NONE;
+    for (uint32_t i = 0, at = 0; i < count && !failed; i++) {
+        if (walk.clocks[i].through != NVT_NONE)
+            continue;
+        walk.clocks[i].through = walk.clocks[i].root = i;
+        walk.order[walk.known++] = i;
+        for (; at < walk.known && !failed; at++)
+            failed = meet_all(&walk, walk.order[at]);
+    }
     free(walk.order);
     if (!failed)
         return walk.clocks;
@@ -137,7 +142,7 @@ struct nvt_rank_clock_fit *nvt_rank_clocks(const struct nvt_rank_pairs *pairs)
 
 int64_t nvt_rank_clock_time(const struct nvt_rank_clock_fit *clocks, uint32_t rank, int64_t moment)
 {
-    while (clocks[rank].through != NVT_NONE && clocks[rank].steps) {
+    while (clocks[rank].steps) {
         if (clocks[rank].fit.count)
             moment = nvt_clock_fit_apply(&clocks[rank].fit, moment);
         rank = clocks[rank].through;

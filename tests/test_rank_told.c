@@ -1,0 +1,217 @@
+/*
+ * What is said of ranks whose files are odd: groups that never meet, files that are cut or missing, ranks that are late by turns,
+ * stages of a pipeline. Jobs are files of PyTorch's profiler, made here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+#include "read_kit.h"
+
+#define RANKS 4
+#define STEPS 32
+/* us: what each computes in a step, by how much more a late rank does, and what a transfer takes. */
+#define WORK     5000
+#define LATE     3000
+#define TRANSFER 500
+
+static char *folder;
+
+/* A job: who is late in a step (-1: nobody), how many ranks a group has, and how many steps the file of a rank has. */
+struct job {
+    const char *name;
+    int (*late)(int step);
+    int group;
+    int steps[RANKS]; /* 0: all */
+};
+
+__attribute__((unused)) static int nobody(int step)
+{
+    (void)step;
+    return -1;
+}
+
+static int second(int step)
+{
+    (void)step;
+    return 2;
+}
+
+__attribute__((unused)) static int first_later(int step)
+{
+    return step >= STEPS / 2 ? 1 : -1;
+}
+
+__attribute__((unused)) static int by_turns(int step)
+{
+    return (step * 7 + step / 3) % RANKS;
+}
+
+static const char *path_of(const struct job *job, int rank)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%s-rank%d.json", job->name, rank);
+    return cli_in(folder, name);
+}
+
+static void put(FILE *out, const char *name, double start, double end, const char *more)
+{
+    fprintf(out,
+            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%.3f,"
+            "\"dur\":%.3f,\"args\":{\"device\":0,\"stream\":7%s}},\n",
+            name, start, end - start, more);
+}
+
+static void begin(FILE *out, int rank)
+{
+    fprintf(out,
+            "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H100\"}],"
+            "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":%d,\"world_size\":%d},"
+            "\"traceEvents\":[\n",
+            rank, RANKS);
+}
+
+static void put_step(FILE *out, int step, int rank, double start, double end, const char *tail)
+{
+    fprintf(out,
+            "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":%d,"
+            "\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"args\":{}}%s\n",
+            step, 1000 + rank, start - 20, end - start + 15, tail);
+}
+
+/* What all ranks of a group do in a step, of one of them. Its clock is another one's by `clock`. */
+static void put_rank(const struct job *job, FILE *out, int rank, double clock)
+{
+    const int steps = job->steps[rank] ? job->steps[rank] : STEPS;
+    double at = 1700000000000000.0 + clock;
+    char more[256];
+    snprintf(more, sizeof(more),
+             ",\"Collective name\":\"allreduce\",\"In msg nelems\":1024,\"Out msg nelems\":1024,"
+             "\"Group size\":%d,\"dtype\":\"Float\",\"Process Group Name\":\"g%d\","
+             "\"Process Group Ranks\":\"[%s]\"",
+             job->group, rank / job->group,
+             job->group == RANKS ? "0, 1, 2, 3"
+             : rank < 2          ? "0, 1"
+                                 : "2, 3");
+    begin(out, rank);
+    for (int step = 0; step < steps; step++) {
+        const int late = job->late(step),
+                  waits = late >= 0 && late / job->group == rank / job->group;
+        const double done = at + WORK + (late == rank ? LATE : 0),
+                     end = at + WORK + (waits ? LATE : 0) + TRANSFER;
+        put(out, "gemm", at, done, "");
+        put(out, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", done, end, more);
+        put_step(out, step, rank, at, end, step + 1 < steps ? "," : "]}");
+        at = end + 10;
+    }
+}
+
+static void write_job(const struct job *job)
+{
+    static const double clocks[RANKS] = {0, 123456, -98765, 555};
+    for (int rank = 0; rank < RANKS; rank++) {
+        FILE *out = fopen(path_of(job, rank), "w");
+        assert_non_null(out);
+        put_rank(job, out, rank, clocks[rank]);
+        assert_int_equal(fclose(out), 0);
+    }
+}
+
+/* What a command says of the files of some ranks, of which `ranks` has the bits. */
+static struct cli_result run(const struct job *job, const char *command, const char *reports,
+                             unsigned ranks)
+{
+    const char *arguments[16] = {"nvtally", command};
+    size_t count = 2;
+    if (reports) {
+        arguments[count++] = "-r";
+        arguments[count++] = reports;
+        arguments[count++] = "-f";
+        arguments[count++] = "csv";
+    }
+    for (int rank = 0; rank < RANKS; rank++)
+        if (ranks >> rank & 1)
+            arguments[count++] = path_of(job, rank);
+    struct cli_result result = cli_run(arguments);
+    cli_expect_status(&result, 0);
+    return result;
+}
+
+static void expect_text(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void expect_none(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' is in:\n%s", part, text);
+}
+
+/* --- clocks --- */
+
+/* The end of the last collective of a rank. */
+static int64_t end_of(const struct nvt_trace *trace, uint32_t rank)
+{
+    int64_t end = INT64_MIN;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        if (trace->processes.rank[trace->ops.process[i]] == rank && trace->ops.end[i] > end)
+            end = trace->ops.end[i];
+    return end;
+}
+
+/* Ranks 2 and 3 meet neither of the others, but each other: one stands behind the first two, and the other with it. */
+static void groups_apart_are_aligned_within(void **state)
+{
+    (void)state;
+    const struct job job = {"apart", second, 2, {0}};
+    write_job(&job);
+    const char *out = cli_in(folder, "apart.nvt");
+    struct cli_result result = cli_run(
+        (const char *const[]){"nvtally", "export", path_of(&job, 0), path_of(&job, 1),
+                              path_of(&job, 2), path_of(&job, 3), "--to", "nvt", "-o", out, NULL});
+    cli_expect_status(&result, 0);
+    expect_text(result.err, "apart-rank2.json, with 1 more on its clock, is placed behind");
+    expect_none(result.err, "apart-rank3.json");
+    cli_result_free(&result);
+    struct nvt_trace *whole = kit_read(out);
+    assert_in_range(llabs(end_of(whole, 0) - end_of(whole, 1)), 0, 1000);
+    assert_in_range(llabs(end_of(whole, 2) - end_of(whole, 3)), 0, 1000);
+    assert_true(end_of(whole, 2) > end_of(whole, 0) + 1000000000);
+    nvt_trace_free(whole);
+    result = run(&job, "stats", "stragglers", 15);
+    expect_text(result.out, "\n1,0,1,");
+    expect_text(result.out, "\n3,2,1,");
+    expect_text(result.err, "rank 3's with rank 2's");
+    cli_result_free(&result);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    folder = cli_tempdir();
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    free(folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_apart_are_aligned_within),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
