@@ -773,6 +773,26 @@ static void roots_without_the_collector_are_named(void **state)
     cli_result_free(&result);
 }
 
+/* A registered name takes no longer for the many that were registered before it: some three times as long as one by its text, and
+   with lists of them it was a hundred times. By processor time, which a busy machine changes little. */
+static void registers_names_by_the_hundred_thousand(void **state)
+{
+    (void)state;
+    long long text_ns, registered_ns;
+    const char *argv[] = {
+        "nvtally", "record", "-o", recorded_path(), "--", cli_client("many_names"), "200000", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_int_equal(sscanf(result.out, "%lld %lld", &text_ns, &registered_ns), 2);
+    if (registered_ns > 25 * text_ns)
+        fail_msg("registered: %lld ns, by text: %lld ns", registered_ns, text_ns);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(trace->ranges.count, 400000);
+    recorded_range(trace, "registered 199999");
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -780,6 +800,7 @@ int main(void)
         cmocka_unit_test(records_cpp_clients),
         cmocka_unit_test(tells_by_which_command_it_was_recorded),
         cmocka_unit_test(keeps_names_of_all_lengths_and_numbers),
+        cmocka_unit_test(registers_names_by_the_hundred_thousand),
         cmocka_unit_test(closes_ranges_with_attributes),
         cmocka_unit_test(pops_too_many_are_ignored),
         cmocka_unit_test(keeps_more_definitions_than_a_chunk_holds),

@@ -17,7 +17,7 @@
 
 /* The text behind an nvtxStringHandle_t. */
 struct nvtxStringRegistration {
-    struct nvtxStringRegistration *next;
+    struct nvtxStringRegistration *_Atomic below[4]; /* registry.c */
     union nvt_key key;
     uint32_t length;
     char text[];
@@ -41,13 +41,17 @@ size_t nvt_utf8(char *out, size_t size, const wchar_t *text);
 void nvt_key_make(union nvt_key *key, const char *text, size_t length);
 
 /* Two products over all 32 bytes; the top bits are mixed best. */
-static inline uint32_t nvt_key_set(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+static inline uint64_t nvt_key_hash(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
     uint64_t hash = (a ^ (c << 29 | c >> 35)) * UINT64_C(0x9E3779B97F4A7C15) +
                     (b ^ (d << 31 | d >> 33)) * UINT64_C(0xC2B2AE3D27D4EB4F);
     hash ^= hash >> 29;
-    hash *= UINT64_C(0x165667B19E3779F9);
-    return (uint32_t)(hash >> 53); /* NVT_STRING_SLOTS / 2 sets */
+    return hash * UINT64_C(0x165667B19E3779F9);
+}
+
+static inline uint32_t nvt_key_set(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    return (uint32_t)(nvt_key_hash(a, b, c, d) >> 53); /* NVT_STRING_SLOTS / 2 sets */
 }
 _Static_assert(NVT_STRING_SLOTS == 2u << 11, "a set number has 11 bits");
 

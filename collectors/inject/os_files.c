@@ -37,12 +37,7 @@ static _Atomic uint32_t of_descriptor[NVT_OS_DESCRIPTORS];
 
 static struct file *_Atomic *bucket_of(const union nvt_key *key)
 {
-    uint64_t hash = (key->words[0] ^ (key->words[2] << 29 | key->words[2] >> 35)) *
-                        UINT64_C(0x9E3779B97F4A7C15) +
-                    (key->words[1] ^ (key->words[3] << 31 | key->words[3] >> 33)) *
-                        UINT64_C(0xC2B2AE3D27D4EB4F);
-    hash ^= hash >> 29;
-    hash *= UINT64_C(0x165667B19E3779F9);
+    const uint64_t hash = nvt_key_hash(key->words[0], key->words[1], key->words[2], key->words[3]);
     return &buckets[(hash >> 40) % BUCKETS];
 }
 

@@ -4,8 +4,8 @@
 
 #include "session.h"
 
-#define BUCKETS 1024
-static struct nvtxStringRegistration *_Atomic strings[BUCKETS];
+/* A tree by two bits of the hash a step, from the top: a million texts are some ten steps deep. Nothing in it ever moves. */
+static struct nvtxStringRegistration *_Atomic strings;
 static struct nvtxDomainRegistration_st *_Atomic domains;
 
 struct nvtxStringRegistration *nvt_registry_string(const char *text)
@@ -13,23 +13,24 @@ struct nvtxStringRegistration *nvt_registry_string(const char *text)
     union nvt_key key;
     size_t length = strnlen(text, NVT_STRING_MAX);
     nvt_key_make(&key, text, length);
-    uint32_t bucket = nvt_key_set(key.words[0], key.words[1], key.words[2], key.words[3]) % BUCKETS;
-    struct nvtxStringRegistration *head = atomic_load(&strings[bucket]), *fresh = NULL;
-    for (;;) {
-        for (struct nvtxStringRegistration *known = head; known; known = known->next)
-            if (nvt_key_equal(&known->key, &key))
-                return known;
-        if (!fresh)
+    uint64_t hash = nvt_key_hash(key.words[0], key.words[1], key.words[2], key.words[3]);
+    struct nvtxStringRegistration *_Atomic *place = &strings, *fresh = NULL;
+    for (;; hash <<= 2) {
+        struct nvtxStringRegistration *known = atomic_load(place);
+        if (!known && !fresh) {
             fresh = nvt_session_memory(sizeof(*fresh) + length + 1);
-        if (!fresh)
-            return NULL;
-        fresh->key = key;
-        fresh->length = (uint32_t)length;
-        memcpy(fresh->text, text, length);
-        fresh->next = head;
-        /* On failure head is the newer one: look whether another thread has just added it. */
-        if (atomic_compare_exchange_strong(&strings[bucket], &head, fresh))
+            if (!fresh)
+                return NULL;
+            fresh->key = key;
+            fresh->length = (uint32_t)length;
+            memcpy(fresh->text, text, length);
+        }
+        /* On failure `known` is what another thread has just put there. */
+        if (!known && atomic_compare_exchange_strong(place, &known, fresh))
             return fresh;
+        if (nvt_key_equal(&known->key, &key))
+            return known;
+        place = &known->below[hash >> 62];
     }
 }
 

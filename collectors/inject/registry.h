@@ -1,6 +1,6 @@
 /*
  * Registered strings and domains of this process: added once by content, never removed, found and
- * added without a lock (a list a bucket, pushed by compare-and-swap), so that fork is harmless.
+ * added without a lock (by compare-and-swap), so that fork is harmless.
  */
 #ifndef NVT_INJECT_REGISTRY_H
 #define NVT_INJECT_REGISTRY_H
