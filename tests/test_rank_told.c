@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/count_of.h"
 #include "cli.h"
 #include "read_kit.h"
 
@@ -32,7 +33,7 @@ struct job {
     int steps[RANKS]; /* 0: all */
 };
 
-__attribute__((unused)) static int nobody(int step)
+static int nobody(int step)
 {
     (void)step;
     return -1;
@@ -44,12 +45,12 @@ static int second(int step)
     return 2;
 }
 
-__attribute__((unused)) static int first_later(int step)
+static int first_later(int step)
 {
     return step >= STEPS / 2 ? 1 : -1;
 }
 
-__attribute__((unused)) static int by_turns(int step)
+static int by_turns(int step)
 {
     return (step * 7 + step / 3) % RANKS;
 }
@@ -109,7 +110,7 @@ static void put_rank(const struct job *job, FILE *out, int rank, double clock)
         put(out, "gemm", at, done, "");
         put(out, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", done, end, more);
         put_step(out, step, rank, at, end, step + 1 < steps ? "," : "]}");
-        at = end + 10;
+        at = end + 10 + step * step * 13 % 40; /* else files that are cut could lie anywhere */
     }
 }
 
@@ -194,6 +195,172 @@ static void groups_apart_are_aligned_within(void **state)
     cli_result_free(&result);
 }
 
+/* --- waits --- */
+
+/* In the half that the finding is about, all of the waits are for the rank that is late there. */
+static void waits_are_of_the_same_time(void **state)
+{
+    (void)state;
+    const struct job job = {"later", first_later, 4, {0}};
+    write_job(&job);
+    struct cli_result result = run(&job, "diagnose", NULL, 15);
+    expect_text(result.out, "rank 1 is slower than the other 3");
+    expect_none(result.out, "exposed communication");
+    cli_result_free(&result);
+}
+
+/* A file that ends in the middle: its rank's, or that of one that waits. */
+static void cut_files_are_compared_within(void **state)
+{
+    (void)state;
+    const struct job jobs[] = {{"own", second, 4, {0, 0, STEPS / 2, 0}},
+                               {"other", second, 4, {STEPS / 2, 0, 0, 0}}};
+    for (size_t i = 0; i < NVT_COUNT_OF(jobs); i++) {
+        write_job(&jobs[i]);
+        struct cli_result result = run(&jobs[i], "diagnose", NULL, 15);
+        expect_text(result.out, "rank 2 is slower than the other 3");
+        expect_text(result.out, "1  straggler   3.00 ms of ");
+        expect_text(result.out, "(median, +60.0 %)");
+        expect_none(result.out, "exposed communication");
+        cli_result_free(&result);
+        result = run(&jobs[i], "stats", "stragglers", 15);
+        expect_text(result.out, ",60.0,16,16,");
+        expect_text(result.err, "ranks are compared within the 128 ms that all have");
+        cli_result_free(&result);
+        result = run(&jobs[i], "stats", "ranks", 15);
+        expect_text(result.out, "computes longer (+60.0 %)");
+        expect_none(result.out, "computes less");
+        cli_result_free(&result);
+    }
+}
+
+/* Too few collectives in common to set clocks: nobody is compared. */
+static void files_with_little_in_common_are_not_compared(void **state)
+{
+    (void)state;
+    const struct job job = {"few", second, 4, {0, 0, 4, 0}};
+    write_job(&job);
+    struct cli_result result = run(&job, "stats", "ranks", 15);
+    expect_none(result.out, "computes");
+    expect_text(result.err, "cover different times");
+    cli_result_free(&result);
+}
+
+static void a_missing_rank_may_be_waited_for(void **state)
+{
+    (void)state;
+    const struct job job = {"missing", second, 4, {0}};
+    write_job(&job);
+    for (unsigned ranks = 1; ranks < 15; ranks += 10) { /* one alone, three */
+        struct cli_result result = run(&job, "diagnose", NULL, ranks);
+        expect_text(result.out, "exposed communication");
+        expect_text(result.out, "it may be a wait for one that is not");
+        expect_none(result.out, "overlap it");
+        cli_result_free(&result);
+    }
+}
+
+static void ranks_that_take_turns_are_imbalance(void **state)
+{
+    (void)state;
+    const struct job job = {"turns", by_turns, 4, {0}}, level = {"level", nobody, 4, {0}};
+    write_job(&job);
+    write_job(&level);
+    struct cli_result result = run(&job, "diagnose", NULL, 15);
+    expect_text(result.out, "rank imbalance, no single straggler");
+    expect_none(result.out, "overlap it");
+    cli_result_free(&result);
+    result = run(&level, "diagnose", NULL, 15);
+    expect_none(result.out, "imbalance");
+    cli_result_free(&result);
+}
+
+/* --- a pipeline --- */
+
+/* The files of four stages that take as long as each other, and what their devices have come to: us. */
+struct pipeline {
+    FILE *files[RANKS];
+    double at[RANKS];
+};
+
+static void compute(struct pipeline *all, int rank, double us)
+{
+    put(all->files[rank], "gemm", all->at[rank], all->at[rank] + us, "");
+    all->at[rank] += us;
+}
+
+/* A message that ends on both sides at once. */
+static void send(struct pipeline *all, int from, int to)
+{
+    const int ranks[] = {from, to};
+    const double end = (all->at[from] > all->at[to] ? all->at[from] : all->at[to]) + 100;
+    for (size_t i = 0; i < NVT_COUNT_OF(ranks); i++) {
+        char more[256];
+        snprintf(more, sizeof(more),
+                 ",\"Collective name\":\"%s\",\"In msg nelems\":1024,\"Out msg nelems\":1024,"
+                 "\"Group size\":4,\"dtype\":\"Float\",\"Process Group Name\":\"pp\","
+                 "\"Process Group Ranks\":\"[0, 1, 2, 3]\",\"Src Rank\":%d,\"Dst Rank\":%d",
+                 i ? "recv" : "send", from, to);
+        put(all->files[ranks[i]], "ncclDevKernel_SendRecv", all->at[ranks[i]], end, more);
+        all->at[ranks[i]] = end;
+    }
+}
+
+static void run_step(struct pipeline *all)
+{
+    for (int batch = 0; batch < 4; batch++)
+        for (int rank = 0; rank < RANKS; rank++) {
+            compute(all, rank, 1000);
+            if (rank + 1 < RANKS)
+                send(all, rank, rank + 1);
+        }
+    for (int batch = 0; batch < 4; batch++)
+        for (int rank = RANKS - 1; rank >= 0; rank--) {
+            compute(all, rank, 2000);
+            if (rank)
+                send(all, rank, rank - 1);
+        }
+}
+
+static void write_pipeline(const struct job *job)
+{
+    struct pipeline all;
+    for (int rank = 0; rank < RANKS; rank++) {
+        all.files[rank] = fopen(path_of(job, rank), "w");
+        assert_non_null(all.files[rank]);
+        all.at[rank] = 1700000000000000.0;
+        begin(all.files[rank], rank);
+    }
+    for (int step = 0; step < 8; step++) {
+        double starts[RANKS];
+        memcpy(starts, all.at, sizeof(starts));
+        run_step(&all);
+        for (int rank = 0; rank < RANKS; rank++)
+            put_step(all.files[rank], step, rank, starts[rank], all.at[rank],
+                     step + 1 < 8 ? "," : "]}");
+    }
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(fclose(all.files[rank]), 0);
+}
+
+static void a_bubble_is_no_communication(void **state)
+{
+    (void)state;
+    const struct job job = {"pipeline", nobody, 4, {0}};
+    write_pipeline(&job);
+    struct cli_result result = run(&job, "diagnose", NULL, 15);
+    expect_text(result.out, "in a pipeline, its bubble");
+    expect_text(result.out, "stats -r stages");
+    expect_none(result.out, "overlap it");
+    expect_none(result.out, "straggler");
+    cli_result_free(&result);
+    result = run(&job, "stats", "stragglers", 15);
+    expect_text(result.out, "its turn in the pipeline (bubble)");
+    expect_none(result.out, "runs more kernels");
+    expect_none(result.out, "kernels take longer");
+    cli_result_free(&result);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -212,6 +379,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_apart_are_aligned_within),
+        cmocka_unit_test(waits_are_of_the_same_time),
+        cmocka_unit_test(cut_files_are_compared_within),
+        cmocka_unit_test(files_with_little_in_common_are_not_compared),
+        cmocka_unit_test(a_missing_rank_may_be_waited_for),
+        cmocka_unit_test(ranks_that_take_turns_are_imbalance),
+        cmocka_unit_test(a_bubble_is_no_communication),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

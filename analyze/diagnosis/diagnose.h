@@ -91,6 +91,8 @@ struct nvt_finding {
     const char *per; /* of what: "per iteration" …; static text */
     double
         total_ns; /* cost_ns of all iterations that were looked at; 0: no time, or it compares traces */
+    int64_t from, to;   /* ns: what was looked at of the trace, and */
+    double units;       /* what costs were divided by; 0: of several traces */
     double cost_bytes;  /* memory that would be spared at most; 0: none */
     double whole_bytes; /* that cost_bytes are a part of; 0: not known */
     enum nvt_confidence confidence;

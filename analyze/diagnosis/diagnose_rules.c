@@ -55,7 +55,10 @@ struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_
                                   .confidence = rule->confidence,
                                   .process = view ? view->process : NVT_NONE,
                                   .trace = view ? view->trace : NULL,
-                                  .traces = view != NULL};
+                                  .traces = view != NULL,
+                                  .from = view ? view->from : 0,
+                                  .to = view ? view->to : 0,
+                                  .units = view ? view->units : 0};
     const int is_pytorch = rule->in_pytorch && view && nvt_is_pytorch_program(view->trace);
     snprintf(finding.remedy, sizeof(finding.remedy), "%s",
              is_pytorch ? rule->in_pytorch : rule->remedy);

@@ -21,7 +21,7 @@ static double all_of(const struct nvt_rank_wait *wait)
 static int waits(const struct nvt_stragglers *all, const struct nvt_rank_wait *wait, uint32_t late)
 {
     return wait->late == late &&
-           all_of(wait) >= LEAST_WAIT * (double)all->ranks.items[wait->waiting].span;
+           all_of(wait) >= LEAST_WAIT * nvt_straggler_span(all, wait->waiting);
 }
 
 static double median(double *values, size_t count)
@@ -37,7 +37,7 @@ static void find_medians(const struct nvt_stragglers *all, struct nvt_straggler 
     double *const compute = values + all->ranks.count, *const idle = compute + all->ranks.count,
                   *const kernels = idle + all->ranks.count,
                   *const clocks = kernels + all->ranks.count;
-    size_t count = 0, known = 0;
+    size_t count = 0, known = 0, compared = 0;
     for (uint32_t i = 0; i < all->blame.wait_count; i++) {
         const struct nvt_rank_wait *wait = &all->blame.waits[i];
         if (!waits(all, wait, item->rank))
@@ -45,17 +45,22 @@ static void find_medians(const struct nvt_stragglers *all, struct nvt_straggler 
         values[count] = all->blame.waited[wait->waiting];
         if (!isnan(all->ranks.items[wait->waiting].clock))
             clocks[known++] = all->ranks.items[wait->waiting].clock;
-        compute[count] = (double)all->ranks.items[wait->waiting].compute;
-        kernels[count] = all->ranks.items[wait->waiting].kernels;
-        idle[count++] = (double)all->ranks.items[wait->waiting].idle;
+        const struct nvt_rank_share *share = &all->shares[wait->waiting];
+        count++;
         item->caused_ns += all_of(wait);
+        if (isnan(share->span))
+            continue;
+        compute[compared] = share->compute;
+        kernels[compared] = share->kernels;
+        idle[compared++] = share->idle;
     }
     item->waiting = (uint32_t)count;
     item->caused_ns /= count ? (double)count : 1;
     item->waited_ns = median(values, count);
-    item->compute_ns = median(compute, count);
-    item->idle_ns = median(idle, count);
-    item->kernels = median(kernels, count);
+    item->compared = (uint32_t)compared;
+    item->compute_ns = median(compute, compared);
+    item->idle_ns = median(idle, compared);
+    item->kernels = median(kernels, compared);
     item->clock = median(clocks, known);
     item->excess_ns = item->waited_ns - all->blame.waited[item->rank];
 }
@@ -67,10 +72,11 @@ static void find_medians(const struct nvt_stragglers *all, struct nvt_straggler 
 static uint8_t cause_of(const struct nvt_stragglers *all, const struct nvt_straggler *item)
 {
     const struct nvt_rank *rank = &all->ranks.items[item->rank];
-    const double least = NVT_STRAGGLER_SHARE * (double)rank->span;
-    const double longer = (double)rank->compute - item->compute_ns,
-                 later = (double)rank->idle - item->idle_ns;
-    const double more = (rank->kernels - item->kernels) * item->compute_ns / fmax(item->kernels, 1);
+    const struct nvt_rank_share *share = &all->shares[item->rank];
+    const double least = NVT_STRAGGLER_SHARE * share->span;
+    const double longer = share->compute - item->compute_ns, later = share->idle - item->idle_ns;
+    const double more =
+        (share->kernels - item->kernels) * item->compute_ns / fmax(item->kernels, 1);
     double ns[NVT_LATE_CAUSES] = {0};
     uint8_t most = NVT_LATE_UNKNOWN;
     for (uint32_t i = 0; i < all->blame.wait_count; i++)
@@ -80,7 +86,7 @@ static uint8_t cause_of(const struct nvt_stragglers *all, const struct nvt_strag
         most = ns[k] > ns[most] ? (uint8_t)k : most;
     if (most == NVT_LATE_TRANSFER)
         return most;
-    if (longer < least && later < least)
+    if (isnan(share->span) || !item->compared || (longer < least && later < least))
         return NVT_LATE_UNKNOWN;
     if (rank->device == NVT_NONE)
         return NVT_LATE_OUTSIDE;
@@ -225,7 +231,7 @@ static int judge(struct nvt_stragglers *all)
     for (uint32_t i = 0; i < all->blame.wait_count && !failed; i++)
         caused[all->blame.waits[i].late] += all_of(&all->blame.waits[i]);
     for (uint32_t i = 0; i < all->ranks.count && !failed; i++) {
-        const double least = NVT_STRAGGLER_SHARE * (double)all->ranks.items[i].span;
+        const double least = NVT_STRAGGLER_SHARE * nvt_straggler_span(all, i);
         struct nvt_straggler item = {.rank = i};
         if (caused[i] < least || least <= 0)
             continue;
@@ -264,24 +270,17 @@ int nvt_stragglers_make(struct nvt_stragglers *stragglers, const struct nvt_inpu
     if (nvt_rank_pairs_make(&stragglers->pairs, &stragglers->ranks, err) ||
         nvt_rank_blame_make(&stragglers->blame, &stragglers->pairs, err))
         return -1;
+    stragglers->shares = nvt_rank_shares(&stragglers->pairs);
+    if (!stragglers->shares)
+        return nvt_fail(err, "out of memory");
     return judge(stragglers) ? nvt_fail(err, "out of memory") : 0;
 }
 
 void nvt_stragglers_free(struct nvt_stragglers *stragglers)
 {
     free(stragglers->items);
+    free(stragglers->shares);
     nvt_rank_blame_free(&stragglers->blame);
     nvt_rank_pairs_free(&stragglers->pairs);
     nvt_ranks_free(&stragglers->ranks);
-}
-
-double nvt_stragglers_wait(const struct nvt_stragglers *stragglers, uint32_t rank)
-{
-    double ns = 0;
-    for (uint32_t i = 0; i < stragglers->blame.wait_count; i++)
-        for (uint32_t k = 0; k < stragglers->count; k++)
-            if (stragglers->blame.waits[i].waiting == rank &&
-                stragglers->blame.waits[i].late == stragglers->items[k].rank)
-                ns += all_of(&stragglers->blame.waits[i]);
-    return ns;
 }

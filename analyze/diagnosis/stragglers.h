@@ -7,7 +7,10 @@
 #ifndef NVT_STRAGGLERS_H
 #define NVT_STRAGGLERS_H
 
+#include <math.h>
+
 #include "../studies/rank_blame.h"
+#include "../studies/rank_shares.h"
 #include "diagnose.h"
 
 #define NVT_STRAGGLER_SHARE 0.05
@@ -16,6 +19,7 @@ struct nvt_straggler {
     uint32_t rank;
     uint8_t cause;     /* enum nvt_late_cause */
     uint32_t waiting;  /* ranks that wait for it */
+    uint32_t compared; /* of these, ranks whose work can be compared (rank_shares.h) */
     uint32_t last;     /* collectives that it came last to */
     double caused_ns;  /* what each of them waits for it: mean */
     double excess_ns;  /* what they wait in all (median), less what it does */
@@ -36,6 +40,7 @@ struct nvt_stragglers {
     struct nvt_ranks ranks;
     struct nvt_rank_pairs pairs;
     struct nvt_rank_blame blame;
+    struct nvt_rank_share *shares; /* of each rank; NULL where no device communicates */
     struct nvt_straggler
         *items; /* with most excess first; one for all that a slow group holds up */
     uint32_t count;
@@ -53,7 +58,11 @@ static inline int nvt_stragglers_has_devices(const struct nvt_stragglers *stragg
     return stragglers->pairs.parties > 0 && stragglers->blame.pairs != NULL;
 }
 
-/* What a rank waits for all of these: ns. */
-double nvt_stragglers_wait(const struct nvt_stragglers *stragglers, uint32_t rank);
+/* What a rank's waits are a part of: ns. */
+static inline double nvt_straggler_span(const struct nvt_stragglers *stragglers, uint32_t rank)
+{
+    const double span = stragglers->shares[rank].span;
+    return isnan(span) ? (double)stragglers->ranks.items[rank].span : span;
+}
 
 #endif

@@ -155,10 +155,13 @@ const struct nvt_rule nvt_rule_communication = {
     .about = "communication between devices or ranks (NCCL, peer copies) that no kernel overlaps",
     .means = "The GPU communicates and computes nothing meanwhile. In training across GPUs this is "
              "the price of scaling; what overlaps with computation costs nothing.",
-    .found = "The time in which collectives or peer copies run on a device and no other kernel "
-             "does is added up over all streams. The finding names the collective with most of "
-             "that time. What a rank spends waiting for a straggler is subtracted and shown "
-             "separately.",
+    .found =
+        "The time in which collectives or peer copies run on a device and no other kernel "
+        "does is added up over all streams. The finding names the collective with most of "
+        "that time. What a rank spends waiting for a straggler is subtracted and shown "
+        "separately. Where most of it is waiting for other ranks, the finding says whether in "
+        "collectives (imbalance) or in messages (a pipeline's bubble); where files of ranks are "
+        "missing, that it may be.",
     .threshold = "10 % of the device's time, in at least 3 stretches in which it communicates and "
                  "no other kernel runs: below that, gaps and kernels matter more",
     .remedy = "overlap it: asynchronous collectives in buckets while the backward pass still runs "

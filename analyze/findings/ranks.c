@@ -17,6 +17,7 @@
 #include "../model/cover.h"
 #include "../model/mpi.h"
 #include "../diagnosis/late_ranks.h"
+#include "../diagnosis/rank_waits.h"
 #include "../diagnosis/stragglers.h"
 
 #define LEAST_SHARE 0.05
@@ -358,7 +359,7 @@ static void tell_evidence(const struct nvt_stragglers *all, const struct nvt_str
                           struct nvt_finding *finding)
 {
     const struct nvt_rank *rank = &all->ranks.items[item->rank];
-    const double compute = (double)rank->compute, idle = (double)rank->idle;
+    const double compute = all->shares[item->rank].compute, idle = all->shares[item->rank].idle;
     if (item->cause == NVT_LATE_CLOCK)
         nvt_finding_append(finding,
                            "%.0f MHz while it works, that of the others %.0f MHz (median); ",
@@ -409,13 +410,13 @@ static int tell_straggler(const struct nvt_rule *rule, const struct nvt_straggle
 {
     const struct nvt_rank *rank = &all->ranks.items[item->rank];
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
-    const double units = units_of(rank);
+    const double units = units_of(rank), met = units * all->shares[item->rank].part;
     char name[96];
     nvt_case_name(rank->from, finding.where, sizeof(finding.where));
     name_rank(rank->from, rank->process, rank->device, name, sizeof(name));
     finding.trace = rank->from->trace;
     finding.process = rank->process;
-    finding.cost_ns = fmin(item->caused_ns, item->excess_ns) / units;
+    finding.cost_ns = fmin(item->caused_ns, item->excess_ns) / met;
     finding.whole_ns = (double)rank->span / units;
     if (!rank->iterations)
         finding.per = "in the trace";
@@ -425,50 +426,16 @@ static int tell_straggler(const struct nvt_rule *rule, const struct nvt_straggle
     return nvt_findings_add(findings, &finding, err);
 }
 
-/* What a finding's rank waits for the stragglers, ns an iteration; 0: its rank does not take part. */
-static double waits_in(const struct nvt_stragglers *all, const struct nvt_finding *finding)
-{
-    double ns = 0;
-    for (uint32_t i = 0; i < all->ranks.count; i++) {
-        const struct nvt_rank *rank = &all->ranks.items[i];
-        if (rank->from->trace != finding->trace ||
-            (finding->process != NVT_NONE && finding->process != rank->process))
-            continue;
-        ns = fmax(ns, nvt_stragglers_wait(all, i) / units_of(rank));
-    }
-    return ns;
-}
-
-/* Waiting for a straggler is no communication that could be overlapped: takes it off the findings of the ranks that wait, and
- * those away that are little else. */
-static void explain_communication(const struct nvt_stragglers *all, struct nvt_findings *findings)
-{
-    const struct nvt_rank *first = &all->ranks.items[all->items[0].rank];
-    char name[96];
-    size_t kept = 0;
-    name_rank(first->from, first->process, first->device, name, sizeof(name));
-    for (size_t i = 0; i < findings->count; i++) {
-        struct nvt_finding *finding = &findings->items[i];
-        const double ns =
-            finding->cause == nvt_rule_communication.cause ? waits_in(all, finding) : 0;
-        if (2 * ns > finding->cost_ns)
-            continue;
-        if (ns > 0) {
-            finding->cost_ns -= ns;
-            nvt_finding_append(finding, "; a further %s %s are waiting for %s%s", NVT_TIME(ns),
-                               finding->per, name, all->count > 1 ? " and others" : "");
-        }
-        findings->items[kept++] = *finding;
-    }
-    findings->count = kept;
-}
-
 static int tell_stragglers(const struct nvt_rule *rule, const struct nvt_stragglers *all,
                            struct nvt_findings *findings, struct nvt_error *err)
 {
     int status = 0;
-    if (all->count)
-        explain_communication(all, findings);
+    char name[96];
+    if (all->count) {
+        const struct nvt_rank *first = &all->ranks.items[all->items[0].rank];
+        name_rank(first->from, first->process, first->device, name, sizeof(name));
+    }
+    nvt_rank_waits_explain(all, nvt_rule_communication.cause, all->count ? name : NULL, findings);
     for (uint32_t i = 0; i < all->count && i < MOST && !status; i++)
         status = tell_straggler(rule, all, &all->items[i], findings, err);
     return status;

@@ -40,18 +40,27 @@ struct job {
     uint32_t *waiting;   /* how many these are */
 };
 
-static double value_of(const struct nvt_rank *rank, enum value value)
+/* What can be compared of it with the others: NaN, nothing. */
+static double value_of(const struct job *job, uint32_t rank, enum value value)
 {
+    const struct nvt_rank *item = &job->all.ranks.items[rank];
+    const struct nvt_rank_share *share = job->all.shares ? &job->all.shares[rank] : NULL;
     switch (value) {
     case COMPUTE:
-        return (double)rank->compute;
+        return share ? share->compute : (double)item->compute;
     case IDLE:
-        return (double)rank->idle;
+        return share ? share->idle : (double)item->idle;
     case COMMUNICATION:
-        return (double)rank->communication;
+        return share ? share->communication : (double)item->communication;
     default:
-        return rank->peak < 0 ? NAN : (double)rank->peak;
+        return item->peak < 0 ? NAN : (double)item->peak;
     }
+}
+
+static double span_of(const struct job *job, uint32_t rank)
+{
+    return job->all.shares ? nvt_straggler_span(&job->all, rank)
+                           : (double)job->all.ranks.items[rank].span;
 }
 
 /* --- what is usual --- */
@@ -84,7 +93,7 @@ static void find_usual_of(struct job *job, uint32_t first, double *values)
     for (enum value value = 0; value < VALUES; value++) {
         size_t known = 0;
         for (uint32_t i = first; i < count; i++) {
-            const double of = value_of(&items[i], value);
+            const double of = value_of(job, i, value);
             if (stage_of(&items[i]) == stage_of(&items[first]) && !isnan(of))
                 values[known++] = of;
         }
@@ -108,10 +117,9 @@ static int is_first_of_stage(const struct nvt_ranks *ranks, uint32_t rank)
 /* By how much a value is apart from what is usual, where that is much; else 0. */
 static double excess_of(const struct job *job, uint32_t rank, enum value value)
 {
-    const struct nvt_rank *item = &job->all.ranks.items[rank];
     const double median = job->usual[rank].median[value];
-    const double apart = value_of(item, value) - median;
-    const double least = LEAST_SHARE * (value == PEAK ? median : (double)item->span);
+    const double apart = value_of(job, rank, value) - median;
+    const double least = LEAST_SHARE * (value == PEAK ? median : span_of(job, rank));
     /* NaN is no excess. */
     return fabs(apart) >= least && fabs(apart) > DEVIATIONS * job->usual[rank].deviation[value]
                ? apart
@@ -135,7 +143,7 @@ static const char *outlier_text(const struct job *job, uint32_t rank, char *out,
                  {IDLE, 1, "is idle longer", "is idle less"},
                  {COMMUNICATION, 1, "communicates longer", "communicates less"},
                  {PEAK, 0, "more memory", "less memory"}};
-    const double span = (double)job->all.ranks.items[rank].span;
+    const double span = span_of(job, rank);
     out[0] = 0;
     for (size_t i = 0; i < NVT_COUNT_OF(texts); i++) {
         const double excess = excess_of(job, rank, texts[i].value);
@@ -272,7 +280,11 @@ static void put_places(struct nvt_table *table, const struct job *job, enum nvt_
 static int put_ranks(struct nvt_table *table, const struct nvt_making *making)
 {
     struct job job = {0};
+    char note[200];
     const int status = make_job(&job, making);
+    if (!status && job.all.shares &&
+        nvt_rank_shares_note(&job.all.ranks, job.all.shares, note, sizeof(note)))
+        nvt_note(making->input, "note: %s", note);
     for (uint32_t i = 0; i < job.all.ranks.count && !status; i++)
         put_rank(table, &job, i);
     for (enum nvt_rank_axis axis = 0; axis < NVT_RANK_AXES && !status; axis++)

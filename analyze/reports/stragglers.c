@@ -26,6 +26,7 @@
 #include "../input/clocks.h"
 #include "../studies/rank_blame.h"
 #include "../studies/rank_clocks.h"
+#include "../studies/rank_shares.h"
 #include "report.h"
 
 /* Collectives that are listed, and kinds that are noted. */
@@ -91,18 +92,23 @@ static void note_kinds(const struct nvt_rank_pairs *pairs, struct nvt_input *inp
                  noted - NOTED);
 }
 
-static int put_stragglers_ranks(struct nvt_table *table, const struct nvt_rank_pairs *pairs)
+/* 0, or -1 when out of memory. */
+static int put_stragglers_ranks(struct nvt_table *table, const struct nvt_rank_pairs *pairs,
+                                struct nvt_input *input)
 {
     const struct nvt_ranks *ranks = pairs->ranks;
-    struct nvt_summary compute;
+    struct nvt_rank_share *shares = nvt_rank_shares(pairs);
     double *values = malloc(((size_t)ranks->count + 1) * sizeof(*values));
-    if (!values)
-        return -1;
-    for (uint32_t i = 0; i < ranks->count; i++)
-        values[i] = (double)ranks->items[i].compute;
-    nvt_sample_summary(values, ranks->count, &compute);
+    const int failed = !shares || !values;
+    size_t known = 0;
+    char note[200];
+    for (uint32_t i = 0; i < ranks->count && !failed; i++)
+        if (!isnan(shares[i].compute))
+            values[known++] = shares[i].compute;
+    nvt_sample_sort(values, known);
+    const double median = known ? nvt_sample_quantile(values, known, 0.5) : NAN;
     free(values);
-    for (uint32_t i = 0; i < ranks->count; i++) {
+    for (uint32_t i = 0; i < ranks->count && !failed; i++) {
         const struct nvt_rank *rank = &ranks->items[i];
         const struct nvt_trace *trace = rank->from->trace;
         const struct standing standing = standing_of(pairs, i);
@@ -110,13 +116,16 @@ static int put_stragglers_ranks(struct nvt_table *table, const struct nvt_rank_p
             table, nvt_rank_shown(ranks, i), nvt_file_name(trace->path),
             trace->processes.pid[rank->process],
             NVT_IF(rank->device != NVT_NONE, NVT_DEVICE(trace, rank->process, rank->device)),
-            rank->span, rank->compute, nvt_percent(rank->compute, compute.median) - 100,
+            rank->span, rank->compute, nvt_percent(shares[i].compute, median) - 100,
             standing.collectives);
         if (standing.collectives)
             nvt_table_more(table, standing.last, nvt_percent(standing.last, standing.collectives),
                            standing.waited, nvt_percent(standing.waited, rank->span));
     }
-    return 0;
+    if (!failed && nvt_rank_shares_note(ranks, shares, note, sizeof(note)))
+        nvt_note(input, "note: %s", note);
+    free(shares);
+    return failed ? -1 : 0;
 }
 
 static int by_wait(const void *left, const void *right)
@@ -328,8 +337,8 @@ static int put_stragglers(struct nvt_table *table, const struct nvt_making *maki
     int status = nvt_ranks_find(&ranks, making->input, NULL, 0, making->err);
     if (!status)
         status = nvt_rank_pairs_make(&pairs, &ranks, making->err);
-    if (!status && (put_stragglers_ranks(table, &pairs) || put_waits(making->tables[1], &pairs) ||
-                    put_groups(making->tables[3], &pairs) ||
+    if (!status && (put_stragglers_ranks(table, &pairs, making->input) ||
+                    put_waits(making->tables[1], &pairs) || put_groups(making->tables[3], &pairs) ||
                     put_clocks(making->tables[4], &pairs, making->input)))
         status = nvt_fail(making->err, "out of memory");
     if (!status)

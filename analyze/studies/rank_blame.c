@@ -5,6 +5,8 @@
 
 /* What is known of a cause makes this part of a wait at least. */
 #define LEAST_PART 0.25
+/* A rank computes for longer than another one from this part of its time on. */
+#define MORE_WORK 0.05
 /* By so much the clocks of the others are higher, at least. */
 #define LEAST_CLOCK 1.03
 
@@ -19,6 +21,7 @@ const char *nvt_late_cause_text(enum nvt_late_cause cause)
         [NVT_LATE_GARBAGE] = "it collects garbage",
         [NVT_LATE_OUTSIDE] = "it is outside of collectives for longer",
         [NVT_LATE_TRANSFER] = "longer collectives of another group",
+        [NVT_LATE_BUBBLE] = "its turn in the pipeline (bubble)",
         [NVT_LATE_UNKNOWN] = "unknown"};
     return texts[cause];
 }
@@ -195,6 +198,18 @@ static uint8_t cause_of_work(const struct since *more, const struct since *other
                : NVT_LATE_KERNELS;
 }
 
+/* Whether the collective is a message to or from a rank that computes as much in all, as a part of its time: stages of a pipeline wait
+ * for each other's work by design. */
+static int is_bubble(const struct blaming *all, const struct nvt_rank_collective *item)
+{
+    const struct nvt_ranks *ranks = all->pairs->ranks;
+    const struct nvt_rank *own = &ranks->items[item->shortest];
+    const struct nvt_rank *other = &ranks->items[item->longest];
+    return (ranks->groups[all->pairs->kinds[item->kind].group].flags & NVT_GROUP_PAIR) &&
+           (double)own->compute / (double)own->span <
+               (double)other->compute / (double)other->span + MORE_WORK;
+}
+
 /* Why its device had nothing to run. */
 static uint8_t cause_of_idle(const struct since *more)
 {
@@ -221,6 +236,8 @@ static struct nvt_rank_reason direct_reason(const struct blaming *all, uint32_t 
         reason.via = longest_wait(all, last);
     } else if (more.work >= most && all->pairs->ranks->items[item->shortest].device == NVT_NONE) {
         reason.cause = NVT_LATE_OUTSIDE;
+    } else if (more.work >= most && is_bubble(all, item)) {
+        reason.cause = NVT_LATE_BUBBLE;
     } else if (more.work >= most) {
         reason.cause = cause_of_work(&more, &others);
     } else if (more.idle >= most) {

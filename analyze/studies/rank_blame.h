@@ -23,6 +23,7 @@ enum nvt_late_cause {
     NVT_LATE_GARBAGE,  /* the same, while garbage is collected */
     NVT_LATE_OUTSIDE,  /* it is outside of collectives for longer: its device was not recorded */
     NVT_LATE_TRANSFER, /* its collectives in another group take longer, without a wait */
+    NVT_LATE_BUBBLE, /* it sends a message late, as its own work comes first, which takes no longer than that of others */
     NVT_LATE_UNKNOWN,
     NVT_LATE_CAUSES
 };
