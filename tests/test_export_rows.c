@@ -1,5 +1,5 @@
 /*
- * Chrome's trace events: what shares a row nests there, whatever the trace holds.
+ * Chrome's trace events: what shares a row nests there, whatever the trace holds. Of timelines: time 0 is the earliest of all.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,9 @@
 
 #include "../analyze/exports/export.h"
 #include "../analyze/readers/reader.h"
+#include "../lib/count_of.h"
 #include "cli.h"
+#include "made_trace.h"
 
 struct complete {
     long long pid, tid, start, end;
@@ -107,10 +109,72 @@ static void chrome_rows_nest(void **state)
     cli_tempdir_remove(folder);
 }
 
+/* So many samples in the only chunk of a profile, and no event before time 0. */
+static void expect_samples(const char *path, int samples)
+{
+    char *json = cli_read_file(path, NULL);
+    const char *deltas = strstr(json, "\"timeDeltas\":[");
+    assert_non_null(deltas);
+    for (; *deltas != ']'; deltas++)
+        samples -= *deltas == ',' || *deltas == '[';
+    assert_int_equal(samples, 0);
+    assert_null(strstr(json, "\"ts\":-"));
+    free(json);
+}
+
+/* A program that starts: calls of the system, samples and counters before the first range. */
+static void nothing_is_before_time_0(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct nvt_exporter *exporter;
+        const char *file;
+        int has_samples;
+    } forms[] = {{&nvt_exporter_chrome, "first.json", 1},
+                 {&nvt_exporter_perfetto, "first.pftrace", 0}};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct maker maker = make_begin();
+    const int64_t start = maker.now + 1000000;
+    const uint32_t function = make_function(&maker, 0, "main", "a.out");
+    for (int i = 0; i < 11; i++)
+        make_os_call(&maker, "read", maker.thread, maker.now + 1000 + i * 10000,
+                     maker.now + 6000 + i * 10000);
+    for (int i = 0; i < 3; i++)
+        make_sample(&maker, maker.thread, maker.now + 2000 + i * 200000, 1000, function);
+    make_host_samples(&maker, 0, 5);
+    make_resident(&maker, maker.now + 500, 4096);
+    maker.now = start + 5000;
+    make_range(&maker, "work", start);
+    struct nvt_trace *trace = make_end(&maker);
+    assert_int_equal(trace->first_ns, start);
+    char *folder = cli_tempdir();
+    for (size_t i = 0; i < NVT_COUNT_OF(forms); i++) {
+        const char *path = cli_in(folder, forms[i].file);
+        FILE *out = fopen(path, "we");
+        assert_non_null(out);
+        assert_int_equal(forms[i].exporter->write(trace, out, &err), 0);
+        assert_int_equal(fclose(out), 0);
+        struct nvt_trace *back = nvt_trace_read(path, &err);
+        assert_non_null(back);
+        assert_int_equal(back->os_calls.count, 11);
+        if (forms[i].has_samples)
+            expect_samples(path, 3);
+        assert_int_equal(back->counter_samples.count, trace->counter_samples.count);
+        assert_true(back->os_calls.start[0] >= 0);
+        assert_true(back->counter_samples.time[0] >= 0);
+        assert_int_equal(back->ranges.start[0] - back->os_calls.start[0],
+                         trace->ranges.start[0] - trace->os_calls.start[0]);
+        nvt_trace_free(back);
+    }
+    nvt_trace_free(trace);
+    cli_tempdir_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chrome_rows_nest),
+        cmocka_unit_test(nothing_is_before_time_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/count_of.h"
 #include "../../lib/json.h"
 #include "../../lib/version.h"
@@ -12,6 +13,7 @@
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
 #include "export.h"
+#include "first.h"
 #include "chrome_args.h"
 #include "chrome_rows.h"
 #include "../../lib/map.h"
@@ -26,6 +28,7 @@
 
 struct writer {
     const struct nvt_trace *trace;
+    int64_t first; /* time 0 of the file */
     FILE *out;
     struct nvt_buffer text;   /* of one event */
     struct nvt_map devices;   /* process << 32 | device -> number */
@@ -68,7 +71,7 @@ static void begin_chrome(struct writer *writer, char phase, int64_t pid, int64_t
     writer->text.size = 0;
     put(writer, "%s\n{\"ph\":\"%c\",\"pid\":%" PRId64 ",\"tid\":%" PRId64,
         writer->events++ ? "," : "", phase, pid, tid);
-    put_time(writer, ",\"ts\":", time - writer->trace->first_ns);
+    put_time(writer, ",\"ts\":", nvt_clock_since(time, writer->first));
 }
 
 static void end(struct writer *writer)
@@ -97,7 +100,7 @@ static uint32_t process_of(const struct writer *writer, uint32_t thread)
 static void put_chrome_name(struct writer *writer, const char *what, int64_t pid, int64_t tid,
                             const char *name)
 {
-    begin_chrome(writer, 'M', pid, tid, writer->trace->first_ns);
+    begin_chrome(writer, 'M', pid, tid, writer->first);
     put(writer, ",\"name\":\"%s\",\"args\":{", what);
     put_quoted(writer, strcmp(what, "process_labels") ? "\"name\":" : "\"labels\":", name);
     put(writer, "}");
@@ -295,12 +298,9 @@ static void put_chrome_call(struct writer *writer, uint32_t i)
     end(writer);
 }
 
-/* Without what is before the others, as programs start. */
 static void put_os_call(struct writer *writer, uint32_t i)
 {
     const struct nvt_os_calls *calls = &writer->trace->os_calls;
-    if (calls->start[i] < writer->trace->first_ns)
-        return;
     begin_call(writer, calls->thread[i], calls->start[i], calls->end[i]);
     writer->failed |= nvt_chrome_os(&writer->text, writer->trace, i);
     end(writer);
@@ -333,8 +333,7 @@ static void put_op_name(struct writer *writer, uint32_t i)
 static void put_arrow(struct writer *writer, uint32_t i, int64_t pid, int64_t row)
 {
     const struct nvt_ops *ops = &writer->trace->ops;
-    if (ops->thread[i] == NVT_NONE || ops->launch[i] == INT64_MIN ||
-        ops->launch[i] < writer->trace->first_ns)
+    if (ops->thread[i] == NVT_NONE || ops->launch[i] == INT64_MIN || ops->launch[i] < writer->first)
         return;
     begin_chrome(writer, 's', pid_of(writer, process_of(writer, ops->thread[i])),
                  tid_of(writer, ops->thread[i]), ops->launch[i]);
@@ -492,7 +491,7 @@ static int put_paths(struct writer *writer, struct nvt_error *err)
     for (uint32_t i = 0; i < paths.count; i++) {
         int64_t pid = pid_of(writer, paths.items[i].process);
         put_chrome_name(writer, "thread_name", pid, PATH_TID, "critical path");
-        begin_chrome(writer, 'M', pid, PATH_TID, writer->trace->first_ns);
+        begin_chrome(writer, 'M', pid, PATH_TID, writer->first);
         put(writer, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":-1}");
         end(writer);
         for (uint32_t k = 0; k < paths.items[i].count && !writer->failed; k++)
@@ -513,7 +512,7 @@ static void put_head(struct writer *writer)
                 "\",\"displayTimeUnit\":\"ns\"");
     int64_t base;
     /* A broken file's clock can stand anywhere. */
-    if (trace->origin_ns && !__builtin_add_overflow(trace->origin_ns, trace->first_ns, &base))
+    if (trace->origin_ns && !__builtin_add_overflow(trace->origin_ns, writer->first, &base))
         put(writer, ",\"baseTimeNanoseconds\":%" PRId64, base);
     put(writer, ",\"deviceProperties\":[");
     for (uint32_t i = 0; i < devices->count; i++) {
@@ -536,7 +535,7 @@ static void put_head(struct writer *writer)
 static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out,
                         struct nvt_error *err)
 {
-    struct writer writer = {.trace = trace, .out = out};
+    struct writer writer = {.trace = trace, .first = nvt_export_first(trace), .out = out};
     const struct {
         uint32_t count;
         void (*put)(struct writer *writer, uint32_t i);
@@ -562,7 +561,7 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
     for (size_t kind = 0; kind < NVT_COUNT_OF(kinds); kind++)
         for (uint32_t i = 0; i < kinds[kind].count && !writer.failed; i++)
             kinds[kind].put(&writer, i);
-    writer.failed |= nvt_chrome_samples(trace, out, &writer.events);
+    writer.failed |= nvt_chrome_samples(trace, writer.first, out, &writer.events);
     int status = with_paths ? put_paths(&writer, err) : 0;
     fputs("\n]}\n", out);
     free(writer.levels);

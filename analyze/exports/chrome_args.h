@@ -46,9 +46,9 @@ int nvt_chrome_um(struct nvt_buffer *text, const struct nvt_trace *trace, uint32
 /* Whether it has a length: a device waits. Others are moments. */
 int nvt_chrome_um_lasts(const struct nvt_trace *trace, uint32_t event);
 
-/* Write CPU samples, as V8's profiles; *events counts the events of the file, as a comma stands between two. 0, or -1
+/* Write CPU samples, as V8's profiles, from `first` on, the file's time 0; *events counts the events of the file, as a comma stands between two. 0, or -1
  * when out of memory. */
-int nvt_chrome_samples(const struct nvt_trace *trace, FILE *out, int *events);
+int nvt_chrome_samples(const struct nvt_trace *trace, int64_t first, FILE *out, int *events);
 
 /* Whether readers take a category for something else than the domain of a range. */
 int nvt_chrome_is_taken(const char *category);

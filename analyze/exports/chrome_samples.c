@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/json.h"
 #include "chrome_args.h"
 
@@ -19,6 +20,7 @@
 
 struct profiles {
     const struct nvt_trace *trace;
+    int64_t first;
     FILE *out;
     int *events;
     /* The last thread and 1 whose profile has a node: by row of call_frames, of functions below their callers and below NODE_ALONE;
@@ -32,7 +34,7 @@ struct profiles {
 
 static int64_t us_of(const struct profiles *profiles, uint32_t sample)
 {
-    return (profiles->trace->cpu_samples.time[sample] - profiles->trace->first_ns) / 1000;
+    return nvt_clock_since(profiles->trace->cpu_samples.time[sample], profiles->first) / 1000;
 }
 
 static int put_node(struct profiles *profiles, uint64_t id, uint64_t parent, const char *name,
@@ -143,29 +145,26 @@ static int put_chrome_samples_thread(struct profiles *profiles, const uint32_t *
     return status;
 }
 
-/* Samples thread by thread, each one's in the order of time; ends[thread]: where they end. Without those before everything else,
- * as of programs that start. */
+/* Samples thread by thread, each one's in the order of time; ends[thread]: where they end. */
 static void sort_samples(const struct nvt_trace *trace, uint32_t *order, uint32_t *ends)
 {
     const struct nvt_cpu_samples *samples = &trace->cpu_samples;
     uint32_t sum = 0;
     for (uint32_t i = 0; i < samples->count; i++)
-        if (samples->time[i] >= trace->first_ns)
-            ends[samples->thread[i]]++;
+        ends[samples->thread[i]]++;
     for (uint32_t i = 0; i < trace->threads.count; i++) {
         uint32_t count = ends[i];
         ends[i] = sum;
         sum += count;
     }
     for (uint32_t i = 0; i < samples->count; i++)
-        if (samples->time[i] >= trace->first_ns)
-            order[ends[samples->thread[i]]++] = i;
+        order[ends[samples->thread[i]]++] = i;
 }
 
 static int put_chrome_samples_threads(struct profiles *profiles)
 {
     const struct nvt_trace *trace = profiles->trace;
-    uint32_t *order = malloc(((size_t)trace->cpu_samples.count + 1) * sizeof(*order));
+    uint32_t *order = calloc((size_t)trace->cpu_samples.count + 1, sizeof(*order));
     uint32_t *ends = calloc((size_t)trace->threads.count + 1, sizeof(*ends)), from = 0;
     int status = order && ends ? 0 : -1;
     if (!status)
@@ -180,9 +179,9 @@ static int put_chrome_samples_threads(struct profiles *profiles)
     return status;
 }
 
-int nvt_chrome_samples(const struct nvt_trace *trace, FILE *out, int *events)
+int nvt_chrome_samples(const struct nvt_trace *trace, int64_t first, FILE *out, int *events)
 {
-    struct profiles profiles = {.trace = trace, .out = out, .events = events};
+    struct profiles profiles = {.trace = trace, .first = first, .out = out, .events = events};
     size_t frames = (size_t)trace->call_frames.count + 1;
     if (!trace->cpu_samples.count)
         return 0;

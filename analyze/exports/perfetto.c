@@ -11,6 +11,7 @@
 #include "../model/sequences.h"
 #include "chrome_args.h"
 #include "export.h"
+#include "first.h"
 
 enum { BEGIN = 1, END = 2, INSTANT = 3, COUNTER = 4 };
 
@@ -197,19 +198,6 @@ static void add(struct nvt_pf *pf, enum nvt_pf_kind kind, uint32_t row, uint32_t
         (struct nvt_pf_entry){.start = start, .end = end, .track = track, .row = row, .kind = kind};
 }
 
-/* The earliest of what is written: waits, overhead and MPI calls may be before all else. */
-static int64_t earliest(const struct nvt_trace *trace)
-{
-    int64_t base = trace->first_ns;
-    for (uint32_t i = 0; i < trace->syncs.count; i++)
-        base = trace->syncs.start[i] < base ? trace->syncs.start[i] : base;
-    for (uint32_t i = 0; i < trace->overheads.count; i++)
-        base = trace->overheads.start[i] < base ? trace->overheads.start[i] : base;
-    for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
-        base = trace->mpi_calls.start[i] < base ? trace->mpi_calls.start[i] : base;
-    return base;
-}
-
 static void add_ranges(struct nvt_pf *pf)
 {
     const struct nvt_ranges *ranges = &pf->trace->ranges;
@@ -229,11 +217,9 @@ static void add_calls(struct nvt_pf *pf)
     for (uint32_t i = 0; i < trace->apis.count && !pf->failed; i++)
         add(pf, NVT_PF_API, i, nvt_pf_thread_track(pf, trace->apis.thread[i]), trace->apis.start[i],
             trace->apis.end[i]);
-    /* Without what is before the others, as programs start. */
     for (uint32_t i = 0; i < trace->os_calls.count && !pf->failed; i++)
-        if (trace->os_calls.start[i] >= trace->first_ns)
-            add(pf, NVT_PF_OS, i, nvt_pf_thread_track(pf, trace->os_calls.thread[i]),
-                trace->os_calls.start[i], trace->os_calls.end[i]);
+        add(pf, NVT_PF_OS, i, nvt_pf_thread_track(pf, trace->os_calls.thread[i]),
+            trace->os_calls.start[i], trace->os_calls.end[i]);
     for (uint32_t i = 0; i < trace->overheads.count && !pf->failed; i++)
         add(pf, NVT_PF_OVERHEAD, i,
             trace->overheads.thread[i] == NVT_NONE
@@ -443,7 +429,7 @@ static void release(struct nvt_pf *pf)
 
 static int write_perfetto(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
 {
-    struct nvt_pf pf = {.trace = trace, .out = out, .base = earliest(trace)};
+    struct nvt_pf pf = {.trace = trace, .out = out, .base = nvt_export_first(trace)};
     pf.launched = calloc((size_t)trace->apis.count + 1, 1);
     pf.failed = !pf.launched || nvt_sequences_map(&pf.sequences, trace);
     for (size_t i = 0; i < NVT_COUNT_OF(pf.strings); i++) {
