@@ -381,10 +381,10 @@ int nvt_model_stored_of(const struct nvt_model *model, const struct nvt_shown_ta
     }
     if (what->target != NVT_TABLE_COUNT) {
         const struct nvt_shown_table *target = &nvt_shown_tables()[what->target];
-        number -= in->base[what->target];
-        if (number < 0 || number >= nvt_layout_rows(in->trace, target->layout))
+        const int64_t base = in->base[what->target];
+        if (number < base || number - base >= nvt_layout_rows(in->trace, target->layout))
             return 0;
-        number += layout->meaning == NVT_MEANS_ROW_AND_1;
+        number += (layout->meaning == NVT_MEANS_ROW_AND_1) - base;
     } else if (what->unknown == NVT_UNKNOWN_AND_1) {
         if (number < 0 || number == INT64_MAX)
             return 0;

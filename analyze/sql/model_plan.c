@@ -77,13 +77,13 @@ static void use(struct plan *plan, sqlite3_index_info *info, int constraint, enu
 }
 
 #if SQLITE_VERSION_NUMBER >= 3038000
-/* Whether no more rows are found by an equality than those for which it holds: SQLite need not look again. */
+/* Whether an equality finds the rows for which it holds and no others, whatever its value is: SQLite need not look again. What
+ * comes to xFilter is not yet of the column's type: 1.0 or '1' for 1 (take_whole). */
 static int is_exact(const struct nvt_shown_table *shown, sqlite3_index_info *info, int constraint)
 {
     const struct nvt_shown_column *column = &shown->columns[info->aConstraint[constraint].iColumn];
     sqlite3_value *value;
-    return info->aConstraintUsage[constraint].argvIndex > 0 &&
-           sqlite3_vtab_rhs_value(info, constraint, &value) == SQLITE_OK &&
+    return sqlite3_vtab_rhs_value(info, constraint, &value) == SQLITE_OK &&
            sqlite3_value_type(value) == SQLITE_INTEGER && column->unknown == NVT_UNKNOWN_NEVER &&
            shown->layout->columns[column->stored].meaning == NVT_MEANS_NUMBER;
 }
@@ -159,8 +159,10 @@ int nvt_model_plan(sqlite3_vtab *base, sqlite3_index_info *info)
     double left = 0;
     const int value = best_value(table, info, rows, &left);
     if (value >= 0 && !plan.is_unique) {
-        use(&plan, info, value, NVT_USE_VALUE);
-        info->aConstraintUsage[value].omit = (unsigned char)is_exact(table->shown, info, value);
+        const int is_alone = is_exact(table->shown, info, value);
+        use(&plan, info, value, is_alone ? NVT_USE_VALUE_ALONE : NVT_USE_VALUE);
+        info->aConstraintUsage[value].omit =
+            is_alone && info->aConstraintUsage[value].argvIndex > 0;
         /* The column stands behind the pairs. */
         info->idxNum = info->aConstraint[value].iColumn;
         plan.rows = left < plan.rows ? left : plan.rows;

@@ -11,7 +11,8 @@
 #include "model_vtab.h"
 #include "sorted.h"
 
-#define ROWS_AHEAD 12
+#define ROWS_AHEAD   12
+#define INTEGERS_END 9223372036854775808.0 /* the first real number behind those of 64 bits */
 
 /* Rows of a part from `at` on, before `end`; of an order, places in it. */
 struct cursor {
@@ -208,7 +209,47 @@ static void narrow(int64_t *from, int64_t *to, unsigned char op, sqlite3_value *
         *to = number;
 }
 
-/* Keep the value that is looked for, where it is one of the column's type. */
+static int is_whole_real(double real, int64_t *whole)
+{
+    if (!(real >= -INTEGERS_END && real < INTEGERS_END) || real != (double)(int64_t)real)
+        return 0;
+    *whole = (int64_t)real;
+    return 1;
+}
+
+/* A value as SQLite compares it with a whole number: a text that is a number is one. 1; 0: it equals none; -1: out of memory. */
+static int take_whole(sqlite3_value *value, int64_t *whole)
+{
+    if (sqlite3_value_type(value) == SQLITE_INTEGER) {
+        *whole = sqlite3_value_int64(value);
+        return 1;
+    }
+    /* The value itself is SQLite's: asked for its number, a text would no longer be one where it is used next. */
+    sqlite3_value *copy = sqlite3_value_dup(value);
+    if (!copy)
+        return -1;
+    const int type = sqlite3_value_numeric_type(copy);
+    int is_whole = type == SQLITE_INTEGER;
+    if (is_whole)
+        *whole = sqlite3_value_int64(copy);
+    else if (type == SQLITE_FLOAT)
+        is_whole = is_whole_real(sqlite3_value_double(copy), whole);
+    sqlite3_value_free(copy);
+    return is_whole;
+}
+
+/* Keep the whole number that is looked for, which alone decides which rows come: of another value, none. */
+static int take_number(struct cursor *cursor, uint32_t column, sqlite3_value *value)
+{
+    cursor->value = (struct nvt_value){.type = NVT_VALUE_IS_INT};
+    cursor->found = column;
+    const int is_whole = take_whole(value, &cursor->value.integer);
+    if (!is_whole)
+        cursor->id_to = INT64_MIN;
+    return is_whole < 0 ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+/* Keep the value that is looked for, where it is one of the column's type; of others SQLite looks at every row. */
 static int take_value(struct cursor *cursor, uint32_t column, sqlite3_value *value)
 {
     const struct nvt_shown_table *shown = table_of(cursor)->shown;
@@ -313,6 +354,8 @@ static int filter(sqlite3_vtab_cursor *base, int column, const char *plan, int a
             narrow(&cursor->id_from, &cursor->id_to, op, argv[i]);
         else if (plan[2 * i] == NVT_USE_TIME)
             narrow(&cursor->time_from, &cursor->time_to, op, argv[i]);
+        else if (plan[2 * i] == NVT_USE_VALUE_ALONE)
+            status = take_number(cursor, (uint32_t)column, argv[i]);
         else
             status = take_value(cursor, (uint32_t)column, argv[i]);
     }

@@ -16,6 +16,7 @@ enum nvt_plan_use {
     NVT_USE_ID = 'i',
     NVT_USE_TIME = 't',
     NVT_USE_VALUE = 'v',
+    NVT_USE_VALUE_ALONE = 'w', /* SQLite does not look again: all rows that come have it */
     NVT_SORT_ASCENDING = 'a',
     NVT_SORT_DESCENDING = 'd'
 };

@@ -89,6 +89,18 @@ static int add_views(struct nvt_sql *sql)
     return status;
 }
 
+/* A name in double quotes that no column has is an error, not a text: "duratoin" would add up to 0. */
+static int refuse_quoted_texts(sqlite3 *db)
+{
+#ifdef SQLITE_DBCONFIG_DQS_DML
+    const int status = sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    return status == SQLITE_OK ? sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL) : status;
+#else
+    (void)db;
+    return SQLITE_OK;
+#endif
+}
+
 static int prepare(struct nvt_sql *sql, struct nvt_error *err)
 {
     sql->names = nvt_strings_new();
@@ -98,6 +110,8 @@ static int prepare(struct nvt_sql *sql, struct nvt_error *err)
         return -1;
     int status =
         sqlite3_open_v2(":memory:", &sql->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (status == SQLITE_OK)
+        status = refuse_quoted_texts(sql->db);
     if (status == SQLITE_OK)
         status = sqlite3_exec(sql->db, "PRAGMA temp_store=memory", NULL, NULL, NULL);
     if (status == SQLITE_OK)
