@@ -59,6 +59,9 @@ static void claims_are_checked(void **state)
         {"{\"query\": \"SELECT 'x'\", \"equals\": 1}", 1, "the query answers a text"},
         {"{\"query\": \"SELECT 1 WHERE 0\", \"equals\": 1}", 1, "the query has no row"},
         {"{\"query\": \"SELECT id FROM ops\", \"equals\": 1}", 1, "the query has several rows"},
+        {"{\"query\": \"SELECT 1, 2\", \"equals\": 1}", 1, "the query has several columns"},
+        {"{\"query\": \"SELECT 1; SELECT 2\", \"equals\": 1}", 1,
+         "the query has several statements"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = check(cases[i].claim, TRACE);
@@ -83,6 +86,11 @@ static void what_is_no_claim(void **state)
         {"{\"query\": \"SELECT 1\"}", "has equals, at_least or at_most"},
         {"{\"query\": \"SELECT 1\", \"equals\": \"one\"}", "equals must be a number, not 'one'"},
         {"{\"query\": \"SELECT 1\", \"equals\": true}", "equals must be a number"},
+        {"[{\"finding\": \"x\"}, {\"query\": \"SELECT 1\", \"at_leest\": 1}]",
+         "claims.json: claim 2: unknown key 'at_leest'"},
+        {"[{\"finding\": \"x\"}, {\"query\": }]", "claims.json: claim 2: "},
+        {"{\"query\": \"SELECT 1\", \"equals\": 1, \"tolerance\": -1}",
+         "claim 1: tolerance must not be below 0"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = check(cases[i][0], TRACE);

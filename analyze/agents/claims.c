@@ -45,44 +45,6 @@ static const char *end_of_object(const char *at)
     return NULL;
 }
 
-static int add(struct nvt_claims *claims, const char *at, size_t length, struct nvt_error *err)
-{
-    if (nvt_grow(&claims->items, claims->count, sizeof(*claims->items)))
-        return nvt_fail(err, "out of memory");
-    claims->items[claims->count] = (struct nvt_record){0};
-    if (nvt_record_parse(&claims->items[claims->count], at, length, err)) {
-        nvt_record_free(&claims->items[claims->count]);
-        return -1;
-    }
-    claims->count++;
-    return 0;
-}
-
-static int take_all(struct nvt_claims *claims, const char *text, struct nvt_error *err)
-{
-    static const char between[] = " \t\r\n,[]";
-    const char *at = text + strspn(text, between);
-    while (*at) {
-        const char *end = *at == '{' ? end_of_object(at) : NULL;
-        if (!end)
-            return nvt_fail(err, "is no list of JSON objects (at byte %zu)", (size_t)(at - text));
-        if (add(claims, at, (size_t)(end - at), err))
-            return -1;
-        at = end + strspn(end, between);
-    }
-    return claims->count ? 0 : nvt_fail(err, "has no claim");
-}
-
-int nvt_claims_read(const char *path, struct nvt_claims *claims, struct nvt_error *err)
-{
-    struct nvt_buffer text = {0};
-    int status = nvt_read_file(path, FILE_MOST, &text, err);
-    if (!status && take_all(claims, (const char *)text.data, err))
-        status = nvt_error_in(err, path);
-    nvt_buffer_free(&text);
-    return status;
-}
-
 /* --- checking --- */
 
 static const struct nvt_column columns[] = {
@@ -120,7 +82,7 @@ static int number_of(const struct nvt_record *claim, const char *before, const c
         return 0;
     *number = strtod(found->text, &end);
     return found->type == NVT_VALUE_BOOL || end == found->text || *end || !isfinite(*number)
-               ? nvt_fail(err, "claim: %s must be a number, not '%.40s'", name, found->text)
+               ? nvt_fail(err, "%s must be a number, not '%.40s'", name, found->text)
                : 0;
 }
 
@@ -181,6 +143,7 @@ static double answer_of(const struct nvt_table *table, const char **why)
 {
     *why = nvt_table_rows(table) == 0                     ? "the query has no row"
            : nvt_table_rows(table) > 1                    ? "the query has several rows"
+           : nvt_table_columns(table) > 1                 ? "the query has several columns"
            : nvt_table_is_null(table, 0, 0)               ? "the query answers NULL"
            : nvt_table_column(table, 0)->type == NVT_TEXT ? "the query answers a text"
                                                           : NULL;
@@ -214,9 +177,74 @@ static int read_bounds(const struct nvt_record *claim, const char *before, struc
         number_of(claim, before, "at_least", &bounds->at_least, err) ||
         number_of(claim, before, "at_most", &bounds->at_most, err))
         return -1;
+    if (bounds->tolerance < 0)
+        return nvt_fail(err, "tolerance must not be below 0");
     bounds->tolerance = isnan(bounds->tolerance) ? TOLERANCE : bounds->tolerance;
     return 0;
 }
+
+/* --- reading --- */
+
+/* Whether a claim has no more than what is known: a bound with a slip in its name would not be looked at. 0, or -1 with err. */
+static int look_at(const struct nvt_record *claim, struct nvt_error *err)
+{
+    static const char *const known[] = {"id",     "claim",     "query",    "finding",
+                                        "equals", "tolerance", "at_least", "at_most"};
+    struct bounds bounds;
+    for (size_t i = 0; i < claim->count; i++) {
+        size_t k = 0;
+        while (k < NVT_COUNT_OF(known) && strcmp(known[k], claim->members[i].key) != 0)
+            k++;
+        if (k == NVT_COUNT_OF(known))
+            return nvt_fail(err, "unknown key '%.40s'", claim->members[i].key);
+    }
+    return read_bounds(claim, "", &bounds, err);
+}
+
+static int add(struct nvt_claims *claims, const char *at, size_t length, struct nvt_error *err)
+{
+    if (nvt_grow(&claims->items, claims->count, sizeof(*claims->items)))
+        return nvt_fail(err, "out of memory");
+    claims->items[claims->count] = (struct nvt_record){0};
+    struct nvt_record *claim = &claims->items[claims->count];
+    if (nvt_record_parse(claim, at, length, err) || look_at(claim, err)) {
+        char why[1100];
+        struct nvt_error problem = *err;
+        nvt_record_free(claim);
+        *err = (struct nvt_error)NVT_ERROR_INIT;
+        return nvt_fail(err, "claim %zu: %s", claims->count + 1,
+                        nvt_error_text(&problem, why, sizeof(why)));
+    }
+    claims->count++;
+    return 0;
+}
+
+static int take_all(struct nvt_claims *claims, const char *text, struct nvt_error *err)
+{
+    static const char between[] = " \t\r\n,[]";
+    const char *at = text + strspn(text, between);
+    while (*at) {
+        const char *end = *at == '{' ? end_of_object(at) : NULL;
+        if (!end)
+            return nvt_fail(err, "is no list of JSON objects (at byte %zu)", (size_t)(at - text));
+        if (add(claims, at, (size_t)(end - at), err))
+            return -1;
+        at = end + strspn(end, between);
+    }
+    return claims->count ? 0 : nvt_fail(err, "has no claim");
+}
+
+int nvt_claims_read(const char *path, struct nvt_claims *claims, struct nvt_error *err)
+{
+    struct nvt_buffer text = {0};
+    int status = nvt_read_file(path, FILE_MOST, &text, err);
+    if (!status && take_all(claims, (const char *)text.data, err))
+        status = nvt_error_in(err, path);
+    nvt_buffer_free(&text);
+    return status;
+}
+
+/* --- answers --- */
 
 int nvt_claim_check(struct nvt_sql *sql, const struct nvt_record *claim, const char *before,
                     const struct nvt_sql_limits *limits, struct nvt_table *table,
@@ -245,6 +273,8 @@ int nvt_claim_check(struct nvt_sql *sql, const struct nvt_record *claim, const c
     char unknown[WHY_MOST] = "";
     if (nvt_sql_answer(sql, statement, limits, &tables, &problem))
         why = problem.message;
+    else if (query && tables.count > 1)
+        why = "the query has several statements";
     else if (query)
         number = answer_of(tables.items[0], &why);
     else {
