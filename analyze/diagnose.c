@@ -16,6 +16,7 @@
 #include "../lib/wrap.h"
 #include "command.h"
 #include "input/input_folder.h"
+#include "input/ranks.h"
 #include "input/rows.h"
 #include "input/shared_reading.h"
 
@@ -351,8 +352,8 @@ static int print_findings(struct nvt_findings *findings, struct nvt_input *input
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
     struct nvt_buffer first = {0}, why = {0};
-    int status = 0;
-    if (!request->format && !request->by)
+    int status = nvt_input_note_twice(input, err);
+    if (!status && !request->format && !request->by)
         status = nvt_diagnose_end(input, &first, err);
     const size_t ends = first.size;
     if (!status && !request->format && !request->by)

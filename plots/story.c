@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../analyze/diagnosis/hip_words.h"
+#include "../analyze/input/ranks.h"
 #include "../analyze/reports/compare_reference.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
@@ -519,7 +520,7 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
 {
     document->title = story->title ? strdup(story->title) : title_of(story->input);
     document->origin = nvt_story_caption(story->input, "");
-    if (put_first(story, document, err))
+    if (put_first(story, document, err) || nvt_input_note_twice(story->input, err))
         return -1;
     if (has_pictures(story, NVT_CHART_GROWTH))
         put_part(story, &growth_part, document);

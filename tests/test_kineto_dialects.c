@@ -72,6 +72,11 @@ static void xla_has_streams_and_derived_lanes(void **state)
     assert_int_equal(ops->launch[1] - ops->start[1], -10000);
     assert_int_equal(trace->threads.tid[ops->thread[1]], 5);
     assert_int_equal(trace->threads.count, 1);
+    /* The call is one of CUDA's, and no range. */
+    assert_int_equal(trace->apis.count, 1);
+    assert_string_equal(nvt_name(trace, trace->apis.name[0]), "cuLaunchKernel");
+    assert_int_equal(trace->apis.class[0], NVT_API_DRIVER);
+    assert_int_equal(trace->ranges.count, 2);
     assert_int_equal(trace->processes.pid[ops->process[0]], 701);
     assert_non_null(strstr(trace->notes, "derived lanes, which repeat what others have (2)"));
     uint32_t count = 0;

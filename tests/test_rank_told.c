@@ -260,6 +260,35 @@ static void a_missing_rank_may_be_waited_for(void **state)
     }
 }
 
+static void a_rank_given_twice_is_noted(void **state)
+{
+    (void)state;
+    const struct job job = {"first", second, 4, {0}}, again = {"again", second, 4, {0}};
+    write_job(&job);
+    write_job(&again);
+    const char *arguments[] = {
+        "nvtally",        "diagnose",       path_of(&job, 0),   path_of(&job, 1),
+        path_of(&job, 2), path_of(&job, 3), path_of(&again, 1), NULL};
+    struct cli_result result = cli_run(arguments);
+    cli_expect_status(&result, 0);
+    expect_text(result.err, "again-rank1.json: is of rank 1, as ");
+    expect_text(result.out, "rank 2 is slower than the other 3");
+    cli_result_free(&result);
+    const char *out = cli_in(folder, "twice.md");
+    result = cli_run((const char *const[]){"nvtally", "report", path_of(&job, 0), path_of(&job, 1),
+                                           path_of(&again, 1), "-o", out, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = cli_read_file(out, NULL);
+    expect_text(text, "is of rank 1, as ");
+    free(text);
+    /* Two runs of one rank each are no job of one twice. */
+    result = cli_run(
+        (const char *const[]){"nvtally", "diagnose", path_of(&job, 1), path_of(&again, 1), NULL});
+    expect_none(result.err, "is of rank 1");
+    cli_result_free(&result);
+}
+
 static void ranks_that_take_turns_are_imbalance(void **state)
 {
     (void)state;
@@ -383,6 +412,7 @@ int main(void)
         cmocka_unit_test(cut_files_are_compared_within),
         cmocka_unit_test(files_with_little_in_common_are_not_compared),
         cmocka_unit_test(a_missing_rank_may_be_waited_for),
+        cmocka_unit_test(a_rank_given_twice_is_noted),
         cmocka_unit_test(ranks_that_take_turns_are_imbalance),
         cmocka_unit_test(a_bubble_is_no_communication),
     };

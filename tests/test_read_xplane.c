@@ -135,7 +135,9 @@ static void hosts_and_devices(void **state)
     assert_int_equal(ops->stream[1], 20);
     assert_int_equal(trace->kernels.grid_y[ops->detail[1]], 2);
     assert_int_equal(ops->launch[1], 40);
-    assert_int_equal(trace->ranges.count, 2);
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->apis.count, 1);
+    assert_int_equal(trace->apis.class[0], NVT_API_DRIVER);
     assert_string_equal(nvt_name(trace, trace->ranges.name[0]), "train");
     assert_string_equal(nvt_name(trace, trace->step_name), "train");
     assert_int_equal(trace->ranges.end[0], 900);
@@ -150,7 +152,8 @@ static void a_cut_file_has_its_whole_planes(void **state)
     put_all();
     file.size -= 10;
     struct nvt_trace *trace = kit_read(written("t.xplane.pb"));
-    assert_int_equal(trace->ranges.count, 2);
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->apis.count, 1);
     assert_int_equal(trace->ops.count, 0);
     assert_non_null(strstr(trace->warning, "ends in the middle"));
     nvt_trace_free(trace);

@@ -98,7 +98,7 @@ static int write_run(const struct nvt_input_trace *from, size_t index, struct ta
 size_t *nvt_input_run_numbers(const struct nvt_input *input, size_t *count)
 {
     struct tally ranks = {.texts = nvt_strings_new()}, runs = {.texts = nvt_strings_new()};
-    size_t *numbers = malloc((input->trace_count + 1) * sizeof(*numbers));
+    size_t *numbers = calloc(input->trace_count + 1, sizeof(*numbers));
     int status = ranks.texts && runs.texts && numbers ? 0 : -1;
     *count = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++) {
@@ -202,4 +202,30 @@ int nvt_input_keep_job(struct nvt_input *input, struct nvt_error *err)
     input->trace_count = kept;
     nvt_map_free(&files);
     return stays < 0 ? nvt_fail(err, "out of memory") : 0;
+}
+
+int nvt_input_note_twice(struct nvt_input *input, struct nvt_error *err)
+{
+    size_t runs, *numbers = nvt_input_run_numbers(input, &runs);
+    size_t *sizes = numbers ? calloc(runs + 1, sizeof(*sizes)) : NULL;
+    struct nvt_map files = {0};
+    int failed = !sizes;
+    for (size_t i = 0; i < input->trace_count && !failed; i++)
+        sizes[numbers[i]]++;
+    for (size_t i = 0; i < input->trace_count && !failed; i++) {
+        const uint32_t rank = stated_rank(&input->traces[i]);
+        uint32_t *file = rank == NVT_NONE ? NULL : nvt_map_at(&files, rank);
+        failed = rank != NVT_NONE && !file;
+        if (file && *file == NVT_MAP_NONE)
+            *file = (uint32_t)i;
+        else if (file && sizes[numbers[i]] < sizes[numbers[*file]])
+            nvt_note(input,
+                     "warning: %s: is of rank %u, as %s is: it is taken for another run, and not "
+                     "compared with the other ranks",
+                     input->traces[i].trace->path, rank, input->traces[*file].trace->path);
+    }
+    nvt_map_free(&files);
+    free(sizes);
+    free(numbers);
+    return failed ? nvt_fail(err, "out of memory") : 0;
 }

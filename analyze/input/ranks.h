@@ -26,4 +26,8 @@ size_t *nvt_input_run_numbers(const struct nvt_input *input, size_t *count);
  */
 int nvt_input_keep_job(struct nvt_input *input, struct nvt_error *err);
 
+/* For those that may get several jobs: note each trace that states the same rank as one before it, whose run has more ranks. 0, or -1
+ * with err (out of memory). */
+int nvt_input_note_twice(struct nvt_input *input, struct nvt_error *err);
+
 #endif

@@ -281,11 +281,23 @@ static int add_launch(struct nvt_kineto *reader, struct nvt_map *map, uint64_t k
     return 0;
 }
 
-int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t range)
+int nvt_dialect_is_call(const struct nvt_kineto *reader)
+{
+    static const char *const prefixes[] = {"cuda", "cu", "hip"};
+    const char *name = nvt_name(reader->trace, reader->event.name);
+    for (size_t i = 0; i < NVT_COUNT_OF(prefixes); i++) {
+        const size_t size = strlen(prefixes[i]);
+        if (!strncmp(name, prefixes[i], size) && isupper((unsigned char)name[size]))
+            return nvt_kineto_size(&reader->event, NVT_KN_CORRELATION) != 0;
+    }
+    return 0;
+}
+
+int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t thread)
 {
     const uint64_t correlation = nvt_kineto_size(&reader->event, NVT_KN_CORRELATION);
-    return correlation ? add_launch(reader, &reader->dialects.by_correlation, correlation,
-                                    reader->trace->ranges.thread[range], reader->event.time)
+    return correlation ? add_launch(reader, &reader->dialects.by_correlation, correlation, thread,
+                                    reader->event.time)
                        : 0;
 }
 

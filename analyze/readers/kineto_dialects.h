@@ -31,8 +31,11 @@ void nvt_dialect_name(struct nvt_kineto *reader, const struct nvt_kineto_owner *
 /* rocprof's times in nanoseconds, which its args have, become the event's. */
 void nvt_dialect_times(struct nvt_kineto_event *event);
 
-/* A range of the host that was added may have the correlation id of an operation, which it launched. 0, or -1 when out of memory. */
-int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t range);
+/* An event of the host's that was added, on a thread, may have the correlation id of an operation, which it launched. 0, or -1 when
+ * out of memory. */
+int nvt_dialect_launch(struct nvt_kineto *reader, uint32_t thread);
+/* Whether an event of the host's is a call of CUDA or HIP: XLA has them in the lanes of its threads, with a correlation id. */
+int nvt_dialect_is_call(const struct nvt_kineto *reader);
 /* Whether arrows (phases s and f, or t) of a category lead from a launch to its operation: "cpu_to_cuda", or rocprof's "DataFlow"
  * (kineto_rocprof.h). */
 int nvt_dialect_follows(const char *category);

@@ -402,6 +402,14 @@ static int add_other(struct nvt_kineto *reader)
     const int taken = nvt_dialect_take(reader);
     if (taken)
         return taken < 0 ? -1 : 0;
+    if (nvt_dialect_is_call(reader)) {
+        const int is_runtime = strncmp(nvt_name(reader->trace, event->name), "cu", 2) != 0 ||
+                               !strncmp(nvt_name(reader->trace, event->name), "cuda", 4);
+        if (nvt_kineto_add_api(reader, is_runtime ? NVT_API_RUNTIME : NVT_API_DRIVER))
+            return -1;
+        return nvt_dialect_launch(reader,
+                                  reader->trace->apis.thread[reader->trace->apis.count - 1]);
+    }
     const int is_open = nvt_kineto_int(event, NVT_KN_UNCLOSED, 0) != 0;
     const uint32_t row =
         add_range(reader, event->duration, NVT_PUSH_POP, is_open ? NVT_RANGE_UNCLOSED : 0);
@@ -409,7 +417,7 @@ static int add_other(struct nvt_kineto *reader)
         return nvt_kineto_no_memory(reader);
     if (event->have >> NVT_KN_STEP & 1 && !reader->trace->step_name)
         reader->trace->step_name = event->name;
-    return nvt_dialect_launch(reader, row);
+    return nvt_dialect_launch(reader, reader->trace->ranges.thread[row]);
 }
 
 static int add_complete(struct nvt_kineto *reader)
