@@ -107,7 +107,7 @@ static void has_manual_pages(void **state)
         printf("there is no scdoc here, so there are no manual pages\n");
         skip();
     }
-    expect("ls \"$0/prefix/share/man/man1\" | wc -l", "19\n");
+    expect("ls \"$0/prefix/share/man/man1\" | wc -l", "20\n");
     expect("grep -L '^\\.TH \"nvtally[a-z-]*\" \"1\" \"[0-9-]*\" \"nvtally " NVT_VERSION "\"$' "
            "\"$0/prefix/share/man/man1/\"* | wc -l",
            "0\n");
