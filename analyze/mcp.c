@@ -99,7 +99,8 @@ static void put_tool(struct nvt_buffer *out, const struct nvt_tool *tool)
     for (size_t i = 0; i < NVT_TOOL_ARGUMENTS && tool->arguments[i].name; i++)
         put_argument(out, tool->arguments[i].name, tool->arguments[i].about,
                      tool->arguments[i].is_number);
-    put(out, "\"max_bytes\": {\"type\": \"number\", \"description\": \"size of the answer, default "
+    put(out, "\"max_bytes\": {\"type\": \"number\", \"description\": \"size of the answer, from "
+             "2048, default "
              "8192\"}}, \"required\": [");
     for (size_t i = 0; i < NVT_TOOL_ARGUMENTS && tool->arguments[i].name; i++)
         if (tool->arguments[i].is_needed)
@@ -137,12 +138,12 @@ static void call(struct nvt_agent *agent, struct nvt_buffer *out, const struct n
     free(answer);
 }
 
-/* Answer a message; nothing where it is a notification. */
+/* Answer a message; nothing where it is a notification, which has a method, but no id. */
 static void answer(struct nvt_agent *agent, struct nvt_buffer *out,
                    const struct nvt_record *message)
 {
     const char *method = nvt_record_text(message, "method");
-    if (!nvt_record_find(message, "id"))
+    if (method && !nvt_record_find(message, "id"))
         return;
     if (!method)
         put_error(out, message, -32600, "it has no method");

@@ -127,6 +127,10 @@ static void messages(void **state)
         {"{\"id\": 1, \"method\": \"tools/list\"}\n", "\"name\": \"diagnose\""},
         {"{\"id\": 1, \"method\": \"resources/list\"}\n", "\"code\": -32601"},
         {"{\"id\": 1}\n", "\"code\": -32600"},
+        {"{\"jsonrpc\": \"2.0\"}\n", "\"code\": -32600"},
+        {"{\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"list\", \"arguments\": "
+         "{\"max_bytes\": 2047}}}\n",
+         "max_bytes must be from 2048 to 100000000, not '2047'"},
         {"junk\n", "\"code\": -32700"},
         {"[1, 2]\n", "\"code\": -32700"},
         {"{\"id\": 1, \"method\": \"tools/call\"}\n", "there is no tool"},

@@ -14,6 +14,10 @@
 #include "compare_tool.h"
 #include "session.h"
 
+/* Of an answer. */
+#define BYTES_LEAST 2048
+#define BYTES_MOST  100000000
+
 static const struct nvt_sql_limits limits = {.seconds = 30, .rows = 10000};
 
 static const struct nvt_member *argument(const struct nvt_arguments *arguments, const char *name)
@@ -311,11 +315,18 @@ static int call(struct nvt_agent *agent, const char *name, const struct nvt_argu
     return nvt_fail(err, "there is no tool '%.40s'", name);
 }
 
-static size_t most_bytes(const struct nvt_arguments *arguments)
+/* The size that an answer may have. 0, or -1 with err: it is none. */
+static int take_most_bytes(const struct nvt_arguments *arguments, size_t *most,
+                           struct nvt_error *err)
 {
     const char *text = text_of(arguments, "max_bytes");
-    const double value = text ? strtod(text, NULL) : 0;
-    return value >= 2048 && value <= 1e8 ? (size_t)value : NVT_ANSWER_MOST;
+    const double value = text ? strtod(text, NULL) : NVT_ANSWER_MOST;
+    *most = NVT_ANSWER_MOST;
+    if (!(value >= BYTES_LEAST && value <= BYTES_MOST))
+        return nvt_fail(err, "max_bytes must be from %d to %d, not '%.40s'", BYTES_LEAST,
+                        BYTES_MOST, text);
+    *most = (size_t)value;
+    return 0;
 }
 
 int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_arguments *arguments,
@@ -325,7 +336,9 @@ int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_ar
     struct nvt_error err = NVT_ERROR_INIT;
     char why[1100];
     size_t size;
-    const int failed = call(agent, name, arguments, &answer, &err);
+    size_t most;
+    const int failed =
+        take_most_bytes(arguments, &most, &err) || call(agent, name, arguments, &answer, &err);
     const struct nvt_opened *of = answer.of;
     const char *path = of ? of->path : NULL;
     struct nvt_facts facts = {.traces = &path,
@@ -333,7 +346,7 @@ int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_ar
                               .range = of ? of->range : NULL,
                               .time = of ? of->time : NULL,
                               .text = failed ? NULL : answer.text,
-                              .most_bytes = most_bytes(arguments)};
+                              .most_bytes = most};
     if (of && of->input.notes.size > answer.notes_from) {
         facts.notes = of->input.notes.data + answer.notes_from;
         facts.notes_size = of->input.notes.size - answer.notes_from;
