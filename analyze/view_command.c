@@ -154,6 +154,69 @@ static int64_t bytes_of(char *const *given)
     return bytes;
 }
 
+/* A trace, and its place among those that were given; of traces of one record, ranks, that of the first. */
+struct placed {
+    struct nvt_input_trace item;
+    size_t place, at, record_first;
+};
+
+static int by_trace(const void *left, const void *right)
+{
+    const uintptr_t a = (uintptr_t)((const struct placed *)left)->item.trace;
+    const uintptr_t b = (uintptr_t)((const struct placed *)right)->item.trace;
+    return a < b ? -1 : a > b;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct placed *a = left, *b = right;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Put traces, which are in the order of their rows, into the order in which they were given: `given`, sorted by trace. */
+static void order_as_given(struct nvt_input *input, const struct placed *given,
+                           struct placed *order)
+{
+    size_t first = 0; /* of the record */
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_input_trace *item = &input->traces[i];
+        order[i] = (struct placed){.item = *item, .at = i};
+        const struct placed *found =
+            bsearch(&order[i], given, input->trace_count, sizeof(*given), by_trace);
+        order[i].place = found ? found->place : i;
+        const int is_of_last = i && item->runs && item->runs == order[i - 1].item.runs &&
+                               item->record == order[i - 1].item.record;
+        first = is_of_last ? first : i;
+        if (order[i].place < order[first].place)
+            order[first].place = order[i].place;
+        order[i].record_first = first;
+    }
+    for (size_t i = 0; i < input->trace_count; i++)
+        order[i].place = order[order[i].record_first].place;
+    qsort(order, input->trace_count, sizeof(*order), by_place);
+    for (size_t i = 0; i < input->trace_count; i++)
+        input->traces[i] = order[i].item;
+}
+
+/* nvt_input_rows, which puts traces that have rows in front of the others, but in the order in which they were given. */
+static int add_rows(struct nvt_input *input, struct nvt_error *err)
+{
+    struct placed *given = calloc(input->trace_count + 1, sizeof(*given));
+    struct placed *order = calloc(input->trace_count + 1, sizeof(*order));
+    for (size_t i = 0; given && i < input->trace_count; i++)
+        given[i] = (struct placed){.item = input->traces[i], .place = i};
+    int status = given && order ? nvt_input_rows(input, err) : nvt_fail(err, "out of memory");
+    if (!status) {
+        qsort(given, input->trace_count, sizeof(*given), by_trace);
+        order_as_given(input, given, order);
+    }
+    free(given);
+    free(order);
+    return status;
+}
+
 /* Read what was given, up to a "vs", into the first of `inputs`, what follows it into the second. How many, or -1 with err. */
 static int read_sides(void *context, int64_t beginning, struct nvt_input inputs[NVT_VIEW_SIDES],
                       struct nvt_error *err)
@@ -173,8 +236,8 @@ static int read_sides(void *context, int64_t beginning, struct nvt_input inputs[
                                           .window = &request->window,
                                           .iteration = request->iteration,
                                           .beginning = beginning};
-        if (nvt_input_add_all(&inputs[side], from, count, err) ||
-            nvt_input_rows(&inputs[side], err) || nvt_input_traces(&inputs[side], err))
+        if (nvt_input_add_all(&inputs[side], from, count, err) || add_rows(&inputs[side], err) ||
+            nvt_input_traces(&inputs[side], err))
             return -1;
         if (!from[count])
             return side + 1;

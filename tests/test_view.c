@@ -301,6 +301,33 @@ static void test_hostile_names(void **state)
     hide(&shown);
 }
 
+/* Calls of MPI and of the system have tables of their own, of those that begin in the window. */
+static void test_window_of_calls(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    make_range(&maker, "all", maker.now);
+    const int64_t begin = maker.now;
+    for (int i = 0; i < 3; i++)
+        make_mpi_call(&maker, 7000);
+    make_os_call(&maker, "read", maker.thread, maker.now, maker.now + 500);
+    make_os_call(&maker, "read", maker.thread, maker.now + 600, maker.now + 900);
+    const int64_t last = maker.now + 1000;
+    make_os_call(&maker, "poll", maker.thread, last, last + 100);
+    maker.now = last + 1000;
+    make_range(&maker, "all", begin);
+    struct shown shown;
+    show(&shown, make_end(&maker));
+    const int64_t shift = shown.viewer.shifts[0];
+    struct nvt_buffer out = {0};
+    assert_int_equal(answer_window(&shown.viewer, 0, last - 1 + shift, &out), 0);
+    const char *text = text_of(&out);
+    assert_non_null(strstr(text, "\"mpi\":[[\"MPI_Allreduce\",3,21000]]"));
+    assert_non_null(strstr(text, "\"os\":[[\"read\",2,800]]"));
+    nvt_buffer_free(&out);
+    hide(&shown);
+}
+
 /* Two sides: each has its own axis and loop; a comparison has the figures of both windows, by their difference. */
 static void test_sides(void **state)
 {
@@ -1176,6 +1203,7 @@ int main(void)
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_window_of_calls),
         cmocka_unit_test(test_sides),
         cmocka_unit_test(test_hits),
         cmocka_unit_test(test_unknown_causes),

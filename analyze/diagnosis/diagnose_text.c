@@ -18,20 +18,25 @@ int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i)
     return finding->moments[i] - (finding->trace ? finding->trace->first_ns : 0);
 }
 
+const char *nvt_finding_moment_text(const struct nvt_finding *finding, uint32_t i,
+                                    char out[NVT_TIME_MAX])
+{
+    int64_t longest = 0;
+    for (uint32_t k = 0; k < finding->moment_count; k++)
+        longest =
+            nvt_finding_moment(finding, k) > longest ? nvt_finding_moment(finding, k) : longest;
+    return nvt_moment_text_of(nvt_finding_moment(finding, i), longest, out);
+}
+
 void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size)
 {
     const char *path = finding->trace ? finding->trace->path : finding->where;
     char moment[NVT_TIME_MAX];
-    int64_t longest = 0;
     size_t used = 0;
     *out = 0;
-    for (uint32_t i = 0; i < finding->moment_count; i++)
-        longest =
-            nvt_finding_moment(finding, i) > longest ? nvt_finding_moment(finding, i) : longest;
     for (uint32_t i = 0; i < finding->moment_count && used < size; i++)
-        used +=
-            (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
-                             nvt_moment_text_of(nvt_finding_moment(finding, i), longest, moment));
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+                                 nvt_finding_moment_text(finding, i, moment));
     if (used && used < size && strcmp(path, finding->where) != 0)
         snprintf(out + used, size - used, " of %s", path);
 }

@@ -22,7 +22,10 @@ struct nvt_view_side {
     size_t
         iterations; /* of its first trace that has any, of which the next ones are, from start to end: */
     int64_t median[2], longest[2]; /* the median one and the longest */
-    int64_t loop[2]; /* those of all traces, and all of traces that have none; where any has some */
+    int64_t near
+        [2]; /* from the beginning to the end of its first trace and of those that are not far from it */
+    int64_t loop
+        [2]; /* iterations of these, and all of those of them that have none; where any trace of the side has some */
 };
 
 struct nvt_viewer {
@@ -58,7 +61,7 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
  * Each appends a JSON object, and returns 0; 1 where the question is about nothing that there is, or -1 when out of memory:
  * then what was appended is worthless.
  *
- * lanes: {"end":ns,"unaligned":n,"traces":[name…],"warnings":[of files that were not read as a whole…],"sides":[{"name","first","traces","end","iterations","loop","median","longest","goes_on": it is being recorded}…], "kinds":[name…],
+ * lanes: {"end":ns,"unaligned":n,"traces":[name…],"spans":[[begin,end of each trace on its side's axis]…],"warnings":[of files that were not read as a whole…],"sides":[{"name","first","traces","end","near","iterations","loop","median","longest","goes_on": it is being recorded}…], "kinds":[name…],
  * "classes":[name…, of kernels],"lanes":[{"id","trace","kind","label","process","tracks",
  * "events"; of a curve "unit"}]}
  *
@@ -69,14 +72,14 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
  * "links":[{"what","lane","start","end","name"}…],"neighbours": on the track [{"what":"before" or "after","row","name","start","end"}…]}
  *
  * window: what begins in it, both ends counting, as `stats --filter-time` counts it: {"ranges":[[name,style,count,ns]…],"operations":[[name,
- * count,ns]…],"calls":[…],"more":rows left out}, each by descending time. Compared with another window: count and ns of that behind those of the
+ * count,ns]…],"calls":[…],"mpi":[…],"os":[…],"more":rows left out}, each by descending time. Compared with another window: count and ns of that behind those of the
  * first, 0 where it has none of the name; those that differ most come first.
  *
  * find: {"spans":all,"place":n of all,"next":what to go to, as in names, "names":[[trace,name,spans,lane,track,row,start,end]…]}: the commonest
  * names that hold a text, in any case, and of each the first span behind a place, or else the first of all; backwards the last one in front of it, or
  * else the last of all. `next` and its place are there if anything is found.
  *
- * findings: {"findings":[{"title","what","where","evidence","remedy","moments":[{"at":ns, and of the event that begins then, if any does,
+ * findings: {"findings":[{"title","what","where","evidence","remedy","moments":[{"at":ns,"text": the moment in its trace, as diagnose prints it, and of the event that begins then, if any does,
  * "lane" (without those of critical paths), "track","row","end","name"}…],"side","trace": if it has moments in one}…],"looked":[[line…]…]}; those of diagnose, but for the minor
  * ones, and of each side how many rules looked at what, and what the others lacked.
  */

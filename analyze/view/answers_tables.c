@@ -24,7 +24,28 @@ struct window {
     size_t more;
 };
 
-enum table { RANGES, OPERATIONS, CALLS };
+enum table { RANGES, OPERATIONS, CALLS, MPI_CALLS, OS_CALLS, TABLES };
+
+static const char *const table_names[TABLES] = {"ranges", "operations", "calls", "mpi", "os"};
+
+/* The columns of a table that are needed here. */
+struct rows {
+    uint32_t count;
+    const int64_t *start, *end;
+    const nvt_text *name;
+};
+
+static struct rows rows_of(const struct nvt_trace *trace, enum table table)
+{
+#define ROWS(of)                                                                                   \
+    {                                                                                              \
+        trace->of.count, trace->of.start, trace->of.end, trace->of.name                            \
+    }
+    const struct rows all[TABLES] = {ROWS(ranges), ROWS(ops), ROWS(apis), ROWS(mpi_calls),
+                                     ROWS(os_calls)};
+#undef ROWS
+    return all[table];
+}
 
 /* Names are put together once each. NVT_NONE: out of memory. */
 static uint32_t group_of(struct window *window, struct nvt_map *seen, const struct nvt_trace *trace,
@@ -33,9 +54,7 @@ static uint32_t group_of(struct window *window, struct nvt_map *seen, const stru
     const struct nvt_ranges *ranges = &trace->ranges;
     const uint32_t style =
         table == RANGES && ranges->style[row] != NVT_PUSH_POP ? NVT_START_END : NVT_PUSH_POP;
-    const uint32_t name = table == RANGES  ? ranges->name[row]
-                          : table == CALLS ? trace->apis.name[row]
-                                           : trace->ops.name[row];
+    const uint32_t name = rows_of(trace, table).name[row];
     uint32_t *group = nvt_map_at(
         &seen[style], (table == RANGES ? (uint64_t)ranges->domain[row] << 32 : 0) | name);
     if (group && *group == NVT_MAP_NONE) {
@@ -50,19 +69,17 @@ static uint32_t group_of(struct window *window, struct nvt_map *seen, const stru
 static void add_rows(struct window *window, uint32_t part, size_t number, enum table table)
 {
     const struct nvt_trace *trace = window->viewer->scenes[number].trace;
-    const int64_t *starts[] = {trace->ranges.start, trace->ops.start, trace->apis.start};
-    const int64_t *ends[] = {trace->ranges.end, trace->ops.end, trace->apis.end};
-    const uint32_t counts[] = {trace->ranges.count, trace->ops.count, trace->apis.count};
+    const struct rows rows = rows_of(trace, table);
     const int64_t shift = window->viewer->shifts[number];
     const int64_t from = window->parts[part].from - shift, to = window->parts[part].to - shift;
     struct nvt_map seen[2] = {{0}, {0}};
     uint32_t row = 0;
-    NVT_BISECT(row, counts[table], starts[table][row] < from);
+    NVT_BISECT(row, rows.count, rows.start[row] < from);
     nvt_groups_trace(&window->groups, trace);
-    for (; row < counts[table] && starts[table][row] <= to; row++)
+    for (; row < rows.count && rows.start[row] <= to; row++)
         if (table != RANGES || !(trace->ranges.flags[row] & NVT_RANGE_PARTIAL))
             nvt_groups_add(&window->groups, group_of(window, seen, trace, table, part, row),
-                           ends[table][row] - starts[table][row]);
+                           rows.end[row] - rows.start[row]);
     nvt_map_free(&seen[0]);
     nvt_map_free(&seen[1]);
 }
@@ -151,15 +168,11 @@ int nvt_answer_window(const struct nvt_viewer *viewer, const struct nvt_view_win
         if (windows[i].to < windows[i].from || windows[i].from < -most || windows[i].to > most ||
             windows[i].side >= viewer->side_count)
             return 1;
-    nvt_buffer_printf(out, "{\"ranges\":[");
-    if (put_table(&window, RANGES))
-        return -1;
-    nvt_buffer_printf(out, "],\"operations\":[");
-    if (put_table(&window, OPERATIONS))
-        return -1;
-    nvt_buffer_printf(out, "],\"calls\":[");
-    if (put_table(&window, CALLS))
-        return -1;
+    for (int table = 0; table < TABLES; table++) {
+        nvt_buffer_printf(out, "%s\"%s\":[", table ? "]," : "{", table_names[table]);
+        if (put_table(&window, (enum table)table))
+            return -1;
+    }
     nvt_buffer_printf(out, "],\"more\":%zu}\n", window.more);
     return out->failed ? -1 : 0;
 }
@@ -385,12 +398,16 @@ static uint32_t without_paths(const struct nvt_viewer *viewer, uint32_t lane)
     return number;
 }
 
-static void put_moment(const struct nvt_viewer *viewer, size_t trace, int64_t moment,
-                       struct nvt_buffer *out)
+static void put_moment(const struct nvt_viewer *viewer, size_t trace,
+                       const struct nvt_finding *finding, uint32_t which, struct nvt_buffer *out)
 {
+    const int64_t moment = finding->moments[which];
+    char text[NVT_TIME_MAX];
     uint32_t number = 0, span = 0;
     uint32_t lane = event_at(viewer, trace, moment, &number, &span);
-    nvt_buffer_printf(out, "{\"at\":%" PRId64, nvt_viewer_axis(viewer, trace, moment));
+    nvt_buffer_printf(out, "{\"at\":%" PRId64 ",\"text\":\"%s\"",
+                      nvt_viewer_axis(viewer, trace, moment),
+                      nvt_finding_moment_text(finding, which, text));
     if (lane != NVT_NONE) {
         const struct nvt_scene *scene = &viewer->scenes[trace];
         const struct nvt_track *track =
@@ -425,7 +442,7 @@ void nvt_answer_finding(const struct nvt_viewer *viewer, const struct nvt_findin
     const size_t trace = trace_of(viewer, finding->trace);
     for (uint32_t i = 0; i < finding->moment_count && trace < viewer->count; i++) {
         nvt_buffer_printf(out, "%s", i ? "," : "");
-        put_moment(viewer, trace, finding->moments[i], out);
+        put_moment(viewer, trace, finding, i, out);
     }
     nvt_buffer_printf(out, "],\"side\":%zu", side);
     if (trace < viewer->count)

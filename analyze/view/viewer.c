@@ -12,10 +12,50 @@
 #include "../input/ranks.h"
 #include "answers.h"
 
+static int64_t begin_of(const struct nvt_viewer *viewer, size_t trace)
+{
+    return nvt_viewer_axis(viewer, trace, viewer->traces[trace]->trace->first_ns);
+}
+
+static int64_t end_of(const struct nvt_viewer *viewer, size_t trace)
+{
+    return nvt_viewer_axis(viewer, trace, viewer->traces[trace]->trace->last_ns);
+}
+
+/* Whether less time lies between a trace and those that are near the first one than these take. */
+static int is_near(const struct nvt_viewer *viewer, const struct nvt_view_side *side, size_t trace)
+{
+    const int64_t room = side->near[1] - side->near[0];
+    return begin_of(viewer, trace) - side->near[1] <= room &&
+           side->near[0] - end_of(viewer, trace) <= room;
+}
+
+/* Traces of different hours on one axis would be slivers. */
+static void find_near(const struct nvt_viewer *viewer, struct nvt_view_side *side)
+{
+    size_t first = side->first;
+    while (first + 1 < side->first + side->count &&
+           begin_of(viewer, first) == end_of(viewer, first))
+        first++; /* an empty one is nowhere */
+    side->near[0] = begin_of(viewer, first);
+    side->near[1] = end_of(viewer, first);
+    for (int grows = 1; grows;) {
+        grows = 0;
+        for (size_t i = side->first; i < side->first + side->count; i++) {
+            const int64_t begin = begin_of(viewer, i), end = end_of(viewer, i);
+            if (!is_near(viewer, side, i) || (begin >= side->near[0] && end <= side->near[1]))
+                continue;
+            side->near[0] = begin < side->near[0] ? begin : side->near[0];
+            side->near[1] = end > side->near[1] ? end : side->near[1];
+            grows = 1;
+        }
+    }
+}
+
 /* Where each trace of a side lies on the side's axis, which begins at 0. 0, or -1 when out of memory. */
 static int shift_side(struct nvt_viewer *viewer, struct nvt_view_side *side)
 {
-    const struct nvt_trace **traces = calloc(side->count, sizeof(struct nvt_trace *));
+    const struct nvt_trace **traces = calloc(side->count + 1, sizeof(struct nvt_trace *));
     int64_t *shifts = viewer->shifts + side->first, begin = 0, end = 0;
     if (!traces)
         return -1;
@@ -29,6 +69,7 @@ static int shift_side(struct nvt_viewer *viewer, struct nvt_view_side *side)
     }
     for (size_t i = 0; i < side->count; i++)
         shifts[i] -= begin;
+    find_near(viewer, side);
     side->end = end - begin;
     viewer->end = side->end > viewer->end ? side->end : viewer->end;
     free(traces);
@@ -80,7 +121,7 @@ static void add_trace_to_loop(const struct nvt_viewer *viewer, struct nvt_view_s
     }
 }
 
-/* The loop of all traces; the median and the longest iteration of the first one that has iterations. 0, or -1 when out of memory. */
+/* The loop of all traces that are near the first one; the median and the longest iteration of the first one that has iterations. 0, or -1 when out of memory. */
 static int find_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side)
 {
     const struct nvt_tracks *tracks = NULL;
@@ -111,7 +152,10 @@ static int find_loop(const struct nvt_viewer *viewer, struct nvt_view_side *side
     side->loop[0] = INT64_MAX;
     side->loop[1] = INT64_MIN;
     for (size_t i = side->first; i < side->first + side->count; i++)
-        add_trace_to_loop(viewer, side, i);
+        if (is_near(viewer, side, i))
+            add_trace_to_loop(viewer, side, i);
+    if (side->loop[0] > side->loop[1])
+        memcpy(side->loop, side->near, sizeof(side->loop));
     free(all);
     return 0;
 }
@@ -264,8 +308,11 @@ static void put_side(const struct nvt_viewer *viewer, const struct nvt_view_side
 {
     nvt_buffer_printf(out, "{\"name\":");
     nvt_json_quote(out, nvt_file_name(viewer->traces[side->first]->trace->path));
-    nvt_buffer_printf(out, ",\"first\":%zu,\"traces\":%zu,\"end\":%" PRId64 ",\"iterations\":%zu",
-                      side->first, side->count, side->end, side->iterations);
+    nvt_buffer_printf(out,
+                      ",\"first\":%zu,\"traces\":%zu,\"end\":%" PRId64 ",\"near\":[%" PRId64
+                      ",%" PRId64 "],\"iterations\":%zu",
+                      side->first, side->count, side->end, side->near[0], side->near[1],
+                      side->iterations);
     if (side->iterations)
         nvt_buffer_printf(out,
                           ",\"loop\":[%" PRId64 ",%" PRId64 "],\"median\":[%" PRId64 ",%" PRId64
@@ -337,6 +384,10 @@ int nvt_answer_lanes(const struct nvt_viewer *viewer, struct nvt_buffer *out)
         nvt_buffer_printf(out, "%s", i ? "," : "");
         nvt_json_quote(out, nvt_file_name(viewer->traces[i]->trace->path));
     }
+    nvt_buffer_printf(out, "],\"spans\":[");
+    for (size_t i = 0; i < viewer->count; i++)
+        nvt_buffer_printf(out, "%s[%" PRId64 ",%" PRId64 "]", i ? "," : "", begin_of(viewer, i),
+                          end_of(viewer, i));
     put_warnings(viewer, out);
     nvt_buffer_printf(out, "],\"sides\":[");
     for (size_t i = 0; i < viewer->side_count; i++) {

@@ -23,6 +23,19 @@ def widest(browser, kind):
         "place.y+8-$('scroll').scrollTop+box.top,names[0][list[best+4]]]})()")
 
 
+def click(browser, element, frame=None):
+    """By the mouse, as people do; `frame`: the element is in the document of that one."""
+    frames = "new Promise(done=>requestAnimationFrame(()=>requestAnimationFrame(done)))"
+    browser.ask("%s.scrollIntoView({block:'center'});%s" % (element, frames))
+    x, y = browser.ask("(()=>{const e=%s;const r=e.getBoundingClientRect(),f=%s;"
+                       "return [r.left+r.width/2+f.left,r.top+r.height/2+f.top]})()"
+                       % (element, frame + ".getBoundingClientRect()" if frame else "{left:0,top:0}"))
+    browser.mouse("mouseMoved", x, y)
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.mouse(kind, x, y, button="left", clickCount=1)
+    browser.ask(frames)
+
+
 def over_a_kernel(browser):
     """The name under the pointer, as the accessibility tree has it, over the middle of a kernel that is wide enough."""
     spot = widest(browser, "operations")
@@ -142,15 +155,19 @@ def fingers(browser):
 
 
 def findings(browser):
-    """A finding's button leads to an event of its moment, which is in sight, and stays where it is; the rules that looked are named."""
+    """A finding's button leads to an event of its moment, which is in sight, as are its details; the rules that looked are named."""
     browser.ask("$('findings').querySelector('button').scrollIntoView({block:'center'})")
-    top = "Math.round($('findings').querySelector('button').getBoundingClientRect().top)"
-    hash, before = browser.ask("location.hash"), browser.ask(top)
-    browser.ask("$('findings').querySelector('button').click()")
+    said = subprocess.run([NVTALLY, "diagnose", TRACE], check=True, capture_output=True, text=True).stdout
+    texts = browser.ask("[...$('findings').querySelectorAll('button')].map(b=>b.textContent.replace(/^at /,''))")
+    print("moments as diagnose prints them:", len(texts) > 2 and all(text in said for text in texts))
+    hash = browser.ask("location.hash")
+    click(browser, "$('findings').querySelector('button')")
     browser.wait("chosen&&$('event').querySelectorAll('.fields').length&&" + READY)
     print("a finding leads to an event of its moment:", hash != browser.ask("location.hash") and
           browser.ask("chosen.start===here&&chosen.start>from&&chosen.end<to&&chosen.end-chosen.start>(to-from)/10"))
-    print("its button stays where it is, no time is selected:", abs(browser.ask(top) - before) < 3, browser.ask("$('window').hidden"))
+    print("its details are in sight, no time is selected:", browser.ask("(()=>{const a=document.querySelector('aside').getBoundingClientRect(),e=$('event').getBoundingClientRect();"
+          "return e.top>=a.top-1&&e.top<a.top+20&&e.height>50})()"), browser.ask("$('window').hidden"))
+    print("the status line is about it:", browser.ask("$('under').textContent===visible(says(chosen))"))
     print("rules that looked:", browser.ask("/^\\d+ of \\d+ rules looked at iterations/.test(document.querySelector('#findings .looked').textContent)"))
 
 
@@ -284,12 +301,30 @@ def ranks(browser):
         browser.wait(READY + "&&%s.length===2&&%s.every(p=>tiles.get(p.key))" % (own, own))
         spots = browser.ask(own + ".map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])")
         before = browser.ask("places.length")
-        browser.ask("document.querySelectorAll('#labels button')[1].click()")
-        print("lanes of a rank fold:", browser.ask("places.length") < before)
-        browser.ask("document.querySelectorAll('#labels button')[1].click()")
+        click(browser, "document.querySelectorAll('#labels button')[1]")
+        print("lanes of a rank fold by the mouse:", browser.ask("places.length") < before)
+        click(browser, "document.querySelectorAll('#labels button')[1]")
+        print("and unfold:", browser.ask("places.length") == before)
         print("the tab and findings name both traces:", browser.ask("document.title.startsWith('job.rank0.nvt, job.rank1.nvt')"),
               browser.wait("$('findings').dataset.ready") is None and browser.ask("[...$('findings').querySelectorAll('button')].every(b=>/ of job.rank[01].nvt$/.test(b.textContent))"))
         print("ranks on one axis:", len(spots) == 2 and spots[0][1] == spots[1][1], browser.ask("[...document.querySelectorAll('#labels li.process')].filter(l=>/rank [01], process/.test(l.textContent)).length"))
+    finally:
+        view.terminate()
+        view.wait()
+
+
+def far(browser):
+    """Two traces of different hours: the first one is shown, and a note leads to the other. Memory ends with its trace."""
+    view, address = start(NVTALLY, TRACE, OTHER)
+    try:
+        visit(browser, address)
+        print("the first trace is shown, not both as slivers:", browser.ask("high()-low()>1e12&&to-from<1e9&&all.spans[0][0]<=from&&to<=all.spans[0][1]"))
+        print("and a note says where the other one is:", browser.ask("/^looped.nvt (begins|ends) [0-9.]+ s (after|before) what is shown/.test($('note').textContent)&&!$('note').hidden"))
+        click(browser, "$('note').querySelector('button')")
+        browser.wait(READY)
+        print("and leads there:", browser.ask("Math.abs(from-all.spans[1][0])<2&&Math.abs(to-all.spans[1][1])<2"))
+        print("memory of a trace has ended by then:", browser.ask("[all.spans[1][1]].every(at=>{const p=places.find(p=>all.kinds[p.lane.kind]==='memory'&&p.lane.trace===0),b=$('scroll').getBoundingClientRect();"
+              "return p&&spotAt(b.left+side+200,b.top+p.y+10-$('scroll').scrollTop)===null})"))
     finally:
         view.terminate()
         view.wait()
@@ -336,9 +371,10 @@ def folding(browser):
     browser.ask("(()=>{const lane=all.lanes.find(l=>all.kinds[l.kind]==='ranges');lane.tracks=22;layOut()})()")
     height = "places.find(p=>all.kinds[p.lane.kind]==='ranges').height"
     before, said = browser.ask(height), browser.ask("[...document.querySelectorAll('#labels li')].some(l=>/8 of 22 rows/.test(l.textContent))")
-    browser.ask("[...document.querySelectorAll('#labels button')].find(b=>/^all 22 rows/.test(b.title)).click()")
+    all_rows = "[...document.querySelectorAll('#labels button')].find(b=>/^all 22 rows/.test(b.title))"
+    click(browser, all_rows)
     print("a lane of 22 rows shows 8, then all:", before, said, browser.ask(height))
-    browser.ask("[...document.querySelectorAll('#labels button')].find(b=>/^all 22 rows/.test(b.title)).click()")
+    click(browser, all_rows)
     print("and unfolds for what is looked for:", browser.ask(height), browser.ask(
         "(()=>{const p=places.find(p=>all.kinds[p.lane.kind]==='ranges');reveal({lane:p.lane.id,copy:0,track:20,start:8.7e9,end:8.71e9});return %s})()" % height))
 
@@ -387,6 +423,10 @@ def document(browser):
     browser.ask("document.querySelector('.timeline').scrollIntoView()")
     page = "document.querySelector('iframe').contentWindow"
     browser.wait(page + ".document.documentElement.dataset.ready")
+    lanes = browser.ask(page + ".document.querySelectorAll('#labels li').length")
+    click(browser, page + ".document.querySelector('#labels button')", "document.querySelector('iframe')")
+    print("its lanes fold by the mouse:", browser.ask(page + ".document.querySelectorAll('#labels li').length") < lanes)
+    click(browser, page + ".document.querySelector('#labels button')", "document.querySelector('iframe')")
     print("findings in the document:", browser.ask(page + ".document.querySelectorAll('#findings h3').length>0"))
     browser.ask("(()=>{const w=%s,at=JSON.parse(w.document.getElementById('data').textContent).lanes.sides[0].median;"
                 "w.show(...at);w.mark(...at);w.find('gemm')})()" % page)
@@ -456,6 +496,7 @@ def main():
         print("fits 400 px:", browser.ask("document.documentElement.scrollWidth<=400&&$('scroll').clientHeight>200"))
         fingers(browser)
         compare(browser)
+        far(browser)
         growing(browser)
         ending(browser)
         slow(browser)

@@ -48,7 +48,7 @@ const local = {
   },
   event: () => ({fields: [], path: [], links: [], neighbours: []}),
   window({from, to, side, with: other, with_from, with_to}) {
-    const sums = {ranges: new Map(), operations: new Map(), 'API calls': new Map()}, zeros = other === undefined ? [0, 0] : [0, 0, 0, 0];
+    const sums = {ranges: new Map(), operations: new Map(), 'API calls': new Map(), 'MPI calls': new Map(), 'OS calls': new Map()}, zeros = other === undefined ? [0, 0] : [0, 0, 0, 0];
     const weight = row => other === undefined ? row[2] : Math.abs(row[4] - row[2]), rows = kind => [...sums[kind].values()].sort((a, b) => weight(b) - weight(a));
     let coarse = false;
     const add = (side, from, to, at) => {
@@ -64,8 +64,8 @@ const local = {
     };
     add(side, from, to, 1);
     if (other !== undefined) add(other, with_from, with_to, 3);
-    if (coarse) return {ranges: [], operations: [], calls: [], more: 0, coarse};
-    return {ranges: rows('ranges').map(([name, ...rest]) => [name, '', ...rest]), operations: rows('operations'), calls: rows('API calls'), more: 0};
+    if (coarse) return {ranges: [], operations: [], calls: [], mpi: [], os: [], more: 0, coarse};
+    return {ranges: rows('ranges').map(([name, ...rest]) => [name, '', ...rest]), operations: rows('operations'), calls: rows('API calls'), mpi: rows('MPI calls'), os: rows('OS calls'), more: 0};
   },
   find({text, moment, lane = Infinity, track = 0, back}) {
     const order = (a, b) => a[6] - b[6] || a[3] - b[3] || a[4] - b[4], place = [0, '', 0, lane, track, 0, moment];
@@ -99,8 +99,6 @@ function time(ns, step = ns) {
   const size = Math.abs(step), [unit, by] = size >= 1e9 ? ['s', 1e9] : size >= 1e6 ? ['ms', 1e6] : size >= 1e3 ? ['µs', 1e3] : ['ns', 1];
   return Number((ns / by).toPrecision(ns === step ? 4 : 12)) + ' ' + unit;
 }
-// A moment, so that those of one finding differ.
-const when = ns => Math.abs(ns) >= 1e9 ? (ns / 1e9).toFixed(3) + ' s' : time(ns);
 const count = n => n.toLocaleString('en');
 // Control characters are shown as their pictures.
 const visible = text => text.replace(/[\u0000-\u001f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0))).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
@@ -281,6 +279,18 @@ function steps() {
   const rough = (to - from) / Math.max(2, width() / 110), ten = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map(by => by * ten).find(step => step >= rough);
 }
+// The lengths of iterations that are laid over each other: the shorter one's flag to the left of its end, the longer one's to the right,
+// but within the page and beside each other.
+function flags(pen, wide) {
+  const list = lengths.map(one => { const said = one.letter + ' ' + time(one.length); return {...one, said, room: pen.measureText(said).width + 8, place: x(one.at)}; }).filter(({place}) => place >= side && place <= wide).sort((a, b) => a.place - b.place);
+  list.forEach((one, i) => { one.left = Math.max(side, Math.min(wide - one.room, one.place - (i ? 0 : one.room))); });
+  const [first, second] = list;
+  if (second) {
+    first.left = Math.max(side, Math.min(first.left, second.left - first.room - 2));
+    second.left = Math.max(second.left, first.left + first.room + 2);
+  }
+  return list;
+}
 function paintRuler() {
   const [pen, wide] = canvasOf('ruler', lengths.length ? 44 : 26), step = steps();
   pen.fillStyle = css('--faint');
@@ -288,15 +298,14 @@ function paintRuler() {
   for (let at = Math.ceil((from - origin) / step) * step; at <= to - origin; at += step) {
     const place = Math.round(x(at + origin)) + .5;
     pen.beginPath(); pen.moveTo(place, 16); pen.lineTo(place, 26); pen.stroke();
-    pen.fillText(time(at, Math.max(step, Math.abs(at) >= 1e9 ? 1e9 : Math.abs(at) >= 1e6 ? 1e6 : step)), place + 3, 10);
+    const said = time(at, Math.max(step, Math.abs(at) >= 1e9 ? 1e9 : Math.abs(at) >= 1e6 ? 1e6 : step));
+    if (place + 3 + pen.measureText(said).width <= wide) pen.fillText(said, place + 3, 10);
   }
-  for (const {letter, at, length} of lengths) {
-    const said = letter + ' ' + time(length), place = x(at), room = pen.measureText(said).width + 8, left = Math.min(place - (letter === 'A' ? room : 0), wide - room);
-    if (place < side || place > wide) continue;
+  for (const {letter, said, left, room} of flags(pen, wide)) {
     pen.fillStyle = COPIES[letter];
-    pen.fillRect(Math.max(side, left), 28, room, 14);
+    pen.fillRect(left, 28, room, 14);
     pen.fillStyle = '#1a1a1a';
-    pen.fillText(said, Math.max(side, left) + 4, 35);
+    pen.fillText(said, left + 4, 35);
   }
   if (side) { pen.fillStyle = css('--paper'); pen.fillRect(0, 0, side, 44); pen.fillStyle = css('--ink'); pen.fillText(time(to - from) + ' shown', 6, 13); }
 }
@@ -334,14 +343,15 @@ function paintSpans(pen, place, top) {
 }
 function paintCurve(pen, place, top) {
   const tile = tiles.get(place.key), curve = tile && tile.curve, y = place.y - top, right = side + width();
-  if (!curve || !curve.length) return;
+  if (!curve || !curve.length || x(all.spans[place.lane.trace][1] - copies[place.copy].shift) < side) return;
   let low = 0, high = -Infinity;
   for (let i = 0; i < curve.length; i += 4) if (x(curve[i]) >= side - 5 && x(curve[i]) <= right) { low = Math.min(low, curve[i + 1]); high = Math.max(high, curve[i + 2]); }
   if (high === -Infinity) return;
+  const end = x(all.spans[place.lane.trace][1] - copies[place.copy].shift);
   const scale = value => y + CURVE - 2 - (value - low) / (high - low || 1) * (CURVE - 6);
   const shade = new Path2D(), band = new Path2D(); // each filled once: columns that overlap by half a pixel are no stripes
   for (let i = 0; i < curve.length; i += 4) {
-    const a = Math.max(side, x(curve[i])), b = Math.min(right, i + 4 < curve.length ? x(curve[i + 4]) : x(all.sides[copies[place.copy].side].end - copies[place.copy].shift));
+    const a = Math.max(side, x(curve[i])), b = Math.min(right, end, i + 4 < curve.length ? x(curve[i + 4]) : end);
     if (b <= side || a >= right || b <= a) continue;
     shade.rect(a, scale(curve[i + 2]), b - a + .5, scale(low) - scale(curve[i + 2]));
     band.rect(a, scale(curve[i + 2]), b - a + .5, Math.max(1.5, scale(curve[i + 1]) - scale(curve[i + 2])));
@@ -352,9 +362,14 @@ function paintCurve(pen, place, top) {
   pen.globalAlpha = 1;
   pen.fill(band);
   pen.fillStyle = css('--ink');
-  pen.fillText(quantity(high, place.lane.unit), side + 4, y + 7);
+  pen.fillText((low < 0 ? quantity(low, place.lane.unit) + ' … ' : '') + quantity(high, place.lane.unit), side + 4, y + 7);
 }
-const quantity = (value, unit) => unit === 'B' || unit === 'bytes' ? (value >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' : value >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' : value >= 1024 ? (value / 1024).toFixed(1) + ' KiB' : value + ' B') : Number(value.toPrecision(4)) + (unit ? ' ' + unit : '');
+// Bytes by 1024; what has no unit of its own with a prefix of SI.
+function quantity(value, unit) {
+  const size = Math.abs(value), [by, prefix] = [[1e18, 'E'], [1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1, '']].find(([least]) => size >= least) || [1, ''];
+  if (unit === 'B' || unit === 'bytes') return size >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' : size >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' : size >= 1024 ? (value / 1024).toFixed(1) + ' KiB' : value + ' B';
+  return unit === 'ns' ? time(value) : unit ? Number(value.toPrecision(4)) + ' ' + unit : Number((value / by).toPrecision(4)) + (prefix && ' ' + prefix);
+}
 function box(pen, spot, top, ink) {
   const place = placeOf(spot);
   if (!place || (spot.track || 0) >= place.rows) return;
@@ -367,6 +382,8 @@ function box(pen, spot, top, ink) {
 }
 function paintLinks(pen, top) {
   const start = chosen && placeOf(chosen);
+  pen.save();
+  pen.beginPath(); pen.rect(side, 0, width(), $('scroll').clientHeight); pen.clip();
   for (const link of start ? links : []) {
     const end = placeOf(link);
     if (!end) continue;
@@ -375,6 +392,7 @@ function paintLinks(pen, top) {
     const x1 = x(goes ? chosen.end : chosen.start), x2 = x(goes ? link.start : link.end);
     pen.beginPath(); pen.moveTo(x1, y1); pen.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2); pen.stroke();
   }
+  pen.restore();
 }
 function paint() {
   const height = $('scroll').clientHeight, top = $('scroll').scrollTop;
@@ -406,6 +424,7 @@ function spotAt(clientX, clientY) {
   if (!place || px < side) return null;
   const tile = tiles.get(place.key), track = Math.floor((y - place.y) / ROW), at = moment(px);
   if (tile && tile.curve) {
+    if (at + copies[place.copy].shift > all.spans[place.lane.trace][1]) return null;
     let i = tile.curve.length - 4;
     while (i > 0 && tile.curve[i] > at) i -= 4;
     return i < 0 ? null : {lane: place.lane.id, copy: place.copy, curve: true, least: tile.curve[i + 1], most: tile.curve[i + 2], start: at, end: at, track: 0};
@@ -455,6 +474,7 @@ function point(spot, clientX, clientY) {
   }, 150);
 }
 
+const toPanel = id => { const aside = document.querySelector('aside'); aside.scrollTop = $(id).offsetTop - aside.offsetTop; };
 function open(id, on = true) { $(id).hidden = !on; if (on) $(id).open = true; const inside = $(id).lastElementChild, had = inside.contains(document.activeElement); inside.replaceChildren(); if (had) $(id).firstElementChild.focus(); return inside; }
 const go = (parent, label, action) => { const button = make('button', label, parent); button.onclick = action; return button; };
 function table(parent, heads, rows) {
@@ -502,6 +522,7 @@ function reveal(spot) {
   const place = placeOf(spot), scroll = $('scroll'), y = place ? place.y + (spot.track || 0) * ROW : 0;
   if (place && (y < scroll.scrollTop || y + Math.min(place.height, 2 * ROW) > scroll.scrollTop + scroll.clientHeight)) scroll.scrollTop = Math.max(0, y - scroll.clientHeight / 3);
   lookAt(spot.start, spot.end);
+  point(spot); // not what the pointer was over before
 }
 // Two events on one axis: of two sides, or of one side that is then shown twice.
 const isPinned = spot => pinned && spot.lane === pinned.lane && spot.track === pinned.track && spot.row === pinned.row;
@@ -562,9 +583,24 @@ function offer(again) {
 // What matters first: the loop, not the start-up.
 function loop() {
   const loops = copies.filter(copy => all.sides[copy.side].loop).map(copy => all.sides[copy.side].loop.map(at => at - copy.shift));
-  if (!loops.length) { everything(); return; }
+  if (!loops.length && !farTraces().length) { everything(); return; }
+  if (!loops.length) loops.push(...copies.map(copy => all.sides[copy.side].near.map(at => at - copy.shift)));
   const begin = Math.min(...loops.map(of => of[0])), end = Math.max(...loops.map(of => of[1])), space = (end - begin) * .02;
   show(begin - space, end + space + 1);
+}
+// Traces that were recorded long before or after the first one of their side.
+const farTraces = () => all.traces.map((_, trace) => trace).filter(trace => { const {near} = all.sides[sideOf(trace)]; return all.spans[trace][0] > near[1] || all.spans[trace][1] < near[0]; });
+// Says where they are, and leads there.
+function noteFar() {
+  const most = 3, far = farTraces();
+  for (const trace of far.slice(0, most)) {
+    const [begin, end] = all.spans[trace], {near} = all.sides[sideOf(trace)], shift = () => copies[Math.max(0, copies.findIndex(one => isOf(trace, all.sides[one.side])))].shift;
+    const text = begin > near[1] ? 'begins ' + time(begin - near[1]) + ' after what is shown ends' : 'ends ' + time(near[0] - end) + ' before what is shown begins';
+    $('note').append(($('note').textContent ? ' · ' : '') + visible(all.traces[trace]) + ' ' + text + '. ');
+    go($('note'), 'Show ' + all.traces[trace], () => { const place = places.find(one => one.lane.trace === trace); if (place) $('scroll').scrollTop = Math.max(0, place.y - 2 * HEAD); show(begin - shift(), end - shift()); });
+  }
+  if (far.length > most) $('note').append(' ' + count(far.length - most) + ' more traces are as far away: 0 shows all.');
+  $('note').hidden = !$('note').textContent;
 }
 const signed = ns => (ns > 0 ? '+' : ns < 0 ? '\u2212' : '') + time(Math.abs(ns));
 // A window's table; of two copies what differs most comes first.
@@ -584,11 +620,12 @@ async function mark(a, b, ends) {
   try {
     const reply = await ask('window', {from: begin + one.shift, to: first + one.shift, side: one.side, ...other ? {with: other.side, with_from: begin + other.shift, with_to: second + other.shift} : {}});
     if (!marked || marked[0] !== begin || marked[1] !== end) return;
-    for (const [title, rows] of [['Ranges', windowRows(reply.ranges, 1)], ['Operations', windowRows(reply.operations, 0)], ['API calls', windowRows(reply.calls, 0)]])
+    for (const [title, rows] of [['Ranges', windowRows(reply.ranges, 1)], ['Operations', windowRows(reply.operations, 0)], ['API calls', windowRows(reply.calls, 0)], ['MPI calls', windowRows(reply.mpi, 0)], ['OS calls', windowRows(reply.os, 0)]])
       if (rows.length) { make('h3', title, out); table(out, other ? ['name', 'A', 'B', 'B \u2212 A'] : ['name', 'count', 'time'], rows); }
+    if (!out.querySelector('table') && !reply.coarse) make('p', 'No range, operation or call begins in it; CPU samples, the critical path and curves are not in this table.', out);
     if (reply.more) make('p', count(reply.more) + ' more names', out);
     if (reply.coarse) make('p', 'At this place the document has merged events alone. nvtally view has the figures.', out);
-    document.querySelector('aside').scrollTop = $('window').offsetTop - document.querySelector('aside').offsetTop;
+    toPanel('window');
     $('window').dataset.ready = begin + '-' + end;
   } catch (error) { failed(error); }
 }
@@ -636,19 +673,23 @@ async function still(button, action) {
   back();
 }
 // Lanes of findings are numbered without those of critical paths, which come later.
-function visit(finding, moment) {
+async function visit(finding, moment) {
   const copy = Math.max(0, copies.findIndex(one => one.side === finding.side)), start = moment.at - copies[copy].shift;
   const lane = all.lanes.filter(one => all.kinds[one.kind] !== 'critical path')[moment.lane];
   here = start;
   if (lane) {
     const spot = {lane: lane.id, copy, track: moment.track, row: moment.row, start, end: start + moment.end - moment.at, ns: moment.end - moment.at, count: 1, name: moment.name};
     reveal(spot);
-    return choose(spot);
+    const done = choose(spot);
+    toPanel('event');
+    await done;
+    return;
   }
   const place = places.find(one => one.copy === copy && one.lane.trace === finding.trace);
   if (place && all.traces.length > 1) $('scroll').scrollTop = Math.max(0, place.y - 2 * HEAD);
   show(start - 2e6, start + 8e6);
-  return choose(null);
+  point(null);
+  await choose(null);
 }
 async function findings() {
   if (isPart) { open('findings').textContent = 'They are of the whole recording.'; return; }
@@ -662,7 +703,7 @@ async function findings() {
       make('p', finding.what, out);
       for (const key of ['where', 'evidence', 'remedy']) if (finding[key]) make('p', key + ': ' + finding[key], out);
       const line = make('p', undefined, out), of = all.traces.length > 1 && finding.trace !== undefined ? ' of ' + all.traces[finding.trace] : '';
-      for (const moment of finding.moments) { const button = go(line, 'at ' + when(moment.at) + of, () => still(button, () => visit(finding, moment))); }
+      for (const moment of finding.moments) { const button = go(line, 'at ' + moment.text + of, () => moment.lane === undefined ? still(button, () => visit(finding, moment)) : visit(finding, moment)); }
     }
     reply.looked.forEach((lines, number) => { for (const line of lines) make('p', side(number) + line, out, 'looked'); });
     $('findings').dataset.ready = 'yes';
@@ -723,6 +764,7 @@ function hold(event) {
   else point(spotAt(event.clientX, event.clientY), event.clientX, event.clientY);
 }
 function down(event) {
+  if (event.target.closest('button')) return; // it gets its click, which a captured pointer would take from it
   const px = event.clientX - $('scroll').getBoundingClientRect().left;
   fingers.set(event.pointerId, px);
   clearTimeout(held);
@@ -743,7 +785,7 @@ function moved(event) {
     drag.far = true;
     show(drag.at - (drag.at - drag.from) * by, drag.at + (drag.to - drag.at) * by);
   } else if (Math.abs(px - drag.x) > 4 || drag.far) {
-    drag.far = true;
+    drag.far = $('tip').hidden = true;
     const by = (drag.x - px) / width() * (drag.to - drag.from);
     if (drag.moves) show(drag.from + by, drag.to + by);
     else { marked = [drag.at, moment(px)]; draw(); }
@@ -755,7 +797,7 @@ function up(event) {
   if (!had || !drag) return;
   if (drag.held && fingers.size) { mark(...marked); drag = null; return; }
   if (fingers.size) return;
-  if (event.type === 'pointerup' && !drag.far && !drag.held && event.currentTarget !== $('ruler')) { const spot = spotAt(event.clientX, event.clientY); point(spot); choose(spot); }
+  if (event.type === 'pointerup' && !drag.far && !drag.held && event.currentTarget !== $('ruler')) { const spot = spotAt(event.clientX, event.clientY); point(spot); choose(spot); if (spot) toPanel('event'); }
   else if (event.type === 'pointerup' && drag.far && !drag.moves) mark(...marked);
   drag = null;
 }
@@ -767,6 +809,7 @@ function noteAll() {
   if (all.unaligned) said.push('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
   if (!all.lanes.length) said.push('This trace has no events.');
   note(visible(said.join(' · ')));
+  noteFar();
 }
 async function getLanes() {
   all = await ask('lanes');
