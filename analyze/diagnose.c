@@ -311,7 +311,8 @@ static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
                   NVT_IF(!isnan(share) && finding->cost_ns > 0, finding->whole_ns), 100 * share,
                   NVT_IF(finding->cost_bytes > 0, finding->cost_bytes), finding->per,
                   nvt_confidence_name(finding->confidence), finding->where, finding->what,
-                  finding->evidence, NVT_IF(trace, trace->path), NVT_IF(trace, trace->first_ns));
+                  finding->evidence, NVT_IF(trace, trace->path),
+                  NVT_IF(trace, nvt_trace_begin(trace)));
     for (uint32_t i = 0; i < NVT_MOMENTS; i++)
         nvt_table_more(table, NVT_IF(i < finding->moment_count, nvt_finding_moment(finding, i)));
     nvt_table_more(table, finding->remedy);

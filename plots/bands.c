@@ -143,7 +143,7 @@ void nvt_bands_keys(const struct nvt_bands *bands, const struct nvt_trace *trace
     char note[NVT_FRAME_TEXT];
     snprintf(note, sizeof(note),
              "The last %zu of %zu such ranges: 0 is %s after the trace's beginning.", bands->count,
-             bands->all, NVT_TIME((double)(bands->from - trace->first_ns)));
+             bands->all, NVT_TIME((double)(bands->from - nvt_trace_begin(trace))));
     if (bands->all > bands->count)
         nvt_frame_note(frame, note);
 }

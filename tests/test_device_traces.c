@@ -1,6 +1,7 @@
 /*
  * Traces of an H100 (docs/results/h100/traces): what the analyses say of programs whose faults are known, as they ran there.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,6 +142,7 @@ static void pages_that_move_are_found(void **state)
     result = run((const char *const[]){"nvtally", "diagnose", TRACE("managed"), NULL});
     assert_non_null(strstr(result.out, "(22 %)\n   kernels wait for pages of managed memory"));
     assert_non_null(strstr(result.out, "most in add_one"));
+    assert_non_null(strstr(result.out, "; 56 % of the bytes go to the host"));
     cli_result_free(&result);
 }
 
@@ -155,6 +157,58 @@ static void products_are_known_by_their_kernels(void **state)
     cli_result_free(&result);
 }
 
+/* A window's findings of the iterations that lie within it: kernels per iteration, which a cut one has fewer of. */
+static double kernels_within(const char *window)
+{
+    double kernels = 0;
+    struct cli_result result = run((const char *const[]){"nvtally", "diagnose", TRACE("train"),
+                                                         "--filter-time", window, NULL});
+    const char *at = strstr(result.out, " kernels per iteration");
+    assert_non_null(at);
+    while (at[-1] != ' ')
+        at--;
+    kernels = strtod(at, NULL);
+    cli_result_free(&result);
+    return kernels;
+}
+
+static void iterations_that_a_window_cuts_do_not_count(void **state)
+{
+    (void)state;
+    assert_true(fabs(kernels_within("8.75s/8.796s") - 279) <= 3);
+    assert_true(fabs(kernels_within("8.75s/8.795s") - 279) <= 3);
+}
+
+/* The first moment of the first finding, ms: what --filter-time takes. */
+static double moment_within(const char *window)
+{
+    struct cli_result result = run((const char *const[]){"nvtally", "diagnose", TRACE("train"),
+                                                         "--filter-time", window, NULL});
+    const char *at = strstr(result.out, "look at");
+    assert_non_null(at);
+    at += strcspn(at, "0123456789");
+    char *unit;
+    const double moment = strtod(at, &unit);
+    const double ms = !strncmp(unit, " s", 2) ? 1e3 * moment : moment;
+    cli_result_free(&result);
+    return ms;
+}
+
+static void moments_of_a_window_are_those_of_the_trace(void **state)
+{
+    (void)state;
+    char window[64];
+    const double moment = moment_within("8.75s/8.90s");
+    assert_true(moment >= 8750 && moment <= 8900);
+    snprintf(window, sizeof(window), "%.3fms/%.3fms", moment - 40, moment + 40);
+    struct cli_result result =
+        run((const char *const[]){"nvtally", "stats", "-r", "nvtx_pushpop_trace", TRACE("train"),
+                                  "--filter-time", window, NULL});
+    assert_null(strstr(result.err, "nothing begins"));
+    assert_non_null(strstr(result.out, "8.8"));
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +218,8 @@ int main(void)
         cmocka_unit_test(an_unchanged_script_has_its_phases),
         cmocka_unit_test(pages_that_move_are_found),
         cmocka_unit_test(products_are_known_by_their_kernels),
+        cmocka_unit_test(iterations_that_a_window_cuts_do_not_count),
+        cmocka_unit_test(moments_of_a_window_are_those_of_the_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1017,7 +1017,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
              &(struct program){.kernels = 4, .kernel_ns = 80000, .leak_bytes = 1024})}};
     static const struct {
         size_t from, count;
-        const char *const lines[6]; /* of all of them */
+        const char *const lines[7]; /* of all of them */
     } cases[] = {
         {0,
          1,
@@ -1027,24 +1027,28 @@ static void what_rules_could_not_look_at_is_said(void **state)
           "2 of 50 rules skipped: no memory events in the trace",
           "4 of 50 rules skipped: no iterations in the trace",
           "; for training, nvtally record --pytorch)\n",
-          " rules skipped: no OS calls, CPU samples, machine samples"}},
+          " rules skipped: no OS calls, CPU samples, machine samples",
+          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
         {1,
          1,
          {"2 of 50 rules skipped: no memory events in the trace (",
           "9 of 50 rules skipped: no NVTX ranges in the trace",
           "3 of 50 rules skipped: no GPU metrics in the trace (nsys profile "
           "--gpu-metrics-devices=all)\n",
-          " rules skipped: no OS calls, CPU samples, machine samples"}},
+          " rules skipped: no OS calls, CPU samples, machine samples",
+          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
         {0,
          2,
          {"2 of 50 rules skipped: no memory events in the traces (",
           "4 of 50 rules skipped: no iterations in the traces",
           "3 of 50 rules skipped: no GPU metrics in the traces",
-          " rules skipped: no OS calls, CPU samples, machine samples"}},
+          " rules skipped: no OS calls, CPU samples, machine samples",
+          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
         {0,
          3,
          {"3 of 50 rules skipped: no GPU metrics in the traces",
-          " rules skipped: no OS calls, CPU samples, machine samples"}},
+          " rules skipped: no OS calls, CPU samples, machine samples",
+          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};
@@ -1054,7 +1058,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
         assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
         for (size_t at = 0; at < text.size; at++)
             lines += text.data[at] == '\n';
-        for (size_t j = 0; j < 6 && cases[i].lines[j]; j++) {
+        for (size_t j = 0; j < 7 && cases[i].lines[j]; j++) {
             lines -= cases[i].lines[j][0] != ';';
             if (!strstr((const char *)text.data, cases[i].lines[j]))
                 fail_msg("%zu: no \"%s\" in\n%s", i, cases[i].lines[j], (const char *)text.data);

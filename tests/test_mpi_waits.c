@@ -2,6 +2,7 @@
  * Who waits for whom in MPI: each wait state in made-up traces and in a program of MPI that has it, what is not matched and
  * said so, and the finding, which leaves a balanced program alone.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -658,6 +659,43 @@ static void late_ranks_are_not_folded(void **state)
     end_job(&job);
 }
 
+/* Both count in one part of the time: the waits that one tells of, and the calls of which the other leaves them out. */
+static void calls_count_where_waits_do(void **state)
+{
+    (void)state;
+    struct job job = make_job(2, 1, 0);
+    range(&job, 0, "start", 0, 20); /* of the program, long before MPI */
+    for (int k = 0; k < 2; k++)
+        call(&job, k, "MPI_Init", 1000, 1001, NVT_MPI_NONE, NVT_MPI_NONE);
+    for (int i = 0; i < 20; i++) {
+        const double from = 1010 + 10 * i;
+        for (int k = 0; k < 2; k++)
+            group_call(&job, k, "MPI_Allreduce", 7, 2, from + (k ? 4 : 0), from + 7);
+    }
+    finish(&job);
+    struct nvt_findings late = apply(&job, &nvt_rule_late), mpi = apply(&job, &nvt_rule_mpi);
+    assert_int_equal(late.count, 1);
+    assert_int_equal(mpi.count, 1);
+    assert_string_equal(late.items[0].per, mpi.items[0].per);
+    assert_true(fabs(late.items[0].whole_ns - mpi.items[0].whole_ns) < MS);
+    char text[32];
+    double waits = 0, calls = 0, part = 0;
+    assert_int_equal(sscanf(late.items[0].evidence, "%lf waits", &waits), 1);
+    const char *at = strstr(mpi.items[0].evidence, "% of that time, ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "%% of that time, %lf %31s", &calls, text), 2);
+    assert_true(fabs(waits - calls) < 1);
+    at = strstr(mpi.items[0].evidence, "; ");
+    at = at ? strstr(at + 1, " others, or for the network; ") : NULL;
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, " others, or for the network; %lf", &part), 1);
+    /* One of two ranks. */
+    assert_true(fabs(part - 50 * late.items[0].cost_ns / late.items[0].whole_ns) <= 1);
+    free(late.items);
+    free(mpi.items);
+    end_job(&job);
+}
+
 static void others_tell_what_it_does_not(void **state)
 {
     (void)state;
@@ -1003,6 +1041,7 @@ int main(void)
         cmocka_unit_test(the_late_rank_is_found),
         cmocka_unit_test(late_ranks_are_not_folded),
         cmocka_unit_test(ranks_that_are_late_by_turns_are_not_found),
+        cmocka_unit_test(calls_count_where_waits_do),
         cmocka_unit_test(others_tell_what_it_does_not),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(exports_of_nsys_have_waits),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/model/named_iterations.h"
 #include "../analyze/model/window.h"
 #include "../lib/count_of.h"
 #include "../plots/chart.h"
@@ -292,6 +293,35 @@ static void counters_begin_with_what_they_were(void **state)
     nvt_trace_free(trace);
 }
 
+/* What counts per iteration leaves out those that the window cuts, and a note says where none is left. */
+static void iterations_that_are_cut_do_not_count(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *time;
+        uint32_t count, cut;
+    } cases[] = {
+        {"150/", 3, 0}, {"150/400", 2, 1}, {"150/399", 1, 1}, {"150/350", 1, 1}, {"150/250", 0, 1}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct nvt_trace *trace = nvt_trace_new("loop.nvt", "test");
+        uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 10), 10), count, cut_off;
+        for (int k = 1; k < 5; k++) {
+            add_range(trace, thread, "", "iteration", 100L * k, 100L * k + 100);
+            /* Not one instead of it. */
+            add_range(trace, thread, "", "step", 100L * k + 10, 100L * k + 20);
+        }
+        assert_int_equal(nvt_trace_finish(trace, &err), 0);
+        cut(trace, NULL, cases[i].time);
+        free(nvt_whole_iterations(trace, &count, &cut_off));
+        assert_int_equal(count, cases[i].count);
+        assert_int_equal(cut_off, cases[i].cut);
+        assert_int_equal(trace->first_ns, 200);
+        assert_int_equal(nvt_trace_begin(trace), 100);
+        assert_int_equal(trace->notes && strstr(trace->notes, "no iteration lies within"), !count);
+        nvt_trace_free(trace);
+    }
+}
+
 /* Where nothing else was recorded, samples of what threads run say how long a trace is: of a window as well. */
 static void a_window_of_samples_alone_is_as_long_as_they_are(void **state)
 {
@@ -462,6 +492,22 @@ static void commands_take_windows(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "nothing begins in the window"));
     cli_result_free(&result);
+    result = COMMAND("diagnose", "t.nvt", "--filter-time", "100s/");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "nothing begins in the window"));
+    assert_null(strstr(result.out, "second half"));
+    /* Each rule looked, or says why not. */
+    unsigned sum = 0, all = 0, some = 0;
+    for (const char *at = result.out; (at = strstr(at, " rules ")); at++) {
+        const char *line = at;
+        while (line > result.out && line[-1] != '\n')
+            line--;
+        if (sscanf(line, "%u of %u rules", &some, &all) == 2)
+            sum += some;
+    }
+    assert_true(all > 40);
+    assert_int_equal(sum, all);
+    cli_result_free(&result);
 }
 
 /* The ranges that name the configurations lie around the window: their traces are told apart nevertheless. */
@@ -517,6 +563,7 @@ int main(void)
         cmocka_unit_test(children_that_are_gone_count_nowhere),
         cmocka_unit_test(memory_in_use_stays),
         cmocka_unit_test(memory_in_use_stays_of_each_device),
+        cmocka_unit_test(iterations_that_are_cut_do_not_count),
         cmocka_unit_test(a_window_of_samples_alone_is_as_long_as_they_are),
         cmocka_unit_test(levels_end_with_the_window),
         cmocka_unit_test(counters_begin_with_what_they_were),

@@ -341,8 +341,8 @@ void nvt_finding_line(const struct nvt_finding *finding, size_t cause_width, siz
 /* Room for it. */
 #define NVT_FINDING_LINE_MAX 512
 
-/* A moment as ns since the beginning of its trace (first_ns), where exports/chrome.c has its 0: what
- * a person is shown. */
+/* A moment as ns since the beginning of its trace (nvt_trace_begin), as --filter-time takes it: what a person is
+ * shown. */
 int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i);
 /* It as text, in the unit of the latest; all of them: "11.780 ms, 12.034 ms of FILE", or "". */
 const char *nvt_finding_moment_text(const struct nvt_finding *finding, uint32_t i,

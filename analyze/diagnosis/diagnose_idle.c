@@ -227,8 +227,8 @@ static int tell(const struct nvt_trace *trace, const struct nvt_idle *idle, doub
              "(%.200s; nvtally stats -r gpu_idle)",
              100 * ns / span, NVT_TIME(span), idle->what, how_much,
              NVT_TIME((double)(gap->end - gap->start)),
-             nvt_moment_text(gap->start - trace->first_ns, moment), idle->device, idle->before,
-             idle->host, idle->samples, trace->path);
+             nvt_moment_text(gap->start - nvt_trace_begin(trace), moment), idle->device,
+             idle->before, idle->host, idle->samples, trace->path);
     return put_line(lines, line);
 }
 

@@ -53,7 +53,7 @@ static const struct {
      {"nsys profile --gpu-metrics-devices=all", "nsys profile --gpu-metrics-devices=all",
       "nsys profile --gpu-metrics-devices=all"}},
     /* Of torch.profiler alone: elsewhere other rules look at the same, and nothing is missing. */
-    {NVT_RULE_OPERATORS, "", "", {""}},
+    {NVT_RULE_OPERATORS, "", "torch.profiler operators without a GPU", {"", "", ""}},
     {NVT_RULE_OS_CALLS, "osrt", "OS calls", {NULL}},
     {NVT_RULE_SAMPLES, "cpu", "CPU samples", {NULL}},
     {NVT_RULE_MACHINE, "machine", "machine samples", {NULL}},
@@ -125,9 +125,7 @@ int nvt_diagnose_has(const struct nvt_input *input, unsigned *has, struct nvt_er
 const char *nvt_rule_lacks(const struct nvt_rule *rule, unsigned has)
 {
     const size_t missing = first_missing(rule->needs, has);
-    return missing == RECORDS       ? NULL
-           : *records[missing].what ? records[missing].what
-                                    : "operators of torch.profiler without a GPU";
+    return missing == RECORDS ? NULL : records[missing].what;
 }
 
 /* How many rules were skipped for each of `records`, and behind them how many looked. 0, or -1 when out of memory. */
@@ -153,7 +151,9 @@ static int put_part(const struct nvt_trace *trace, struct nvt_buffer *lines)
     if (!failed && count)
         failed = nvt_buffer_printf(lines, "iterations %" PRIu32 " to %" PRIu32 " of %" PRIu32,
                                    count / 2 + 1, count, count);
-    if (!failed && !count) {
+    if (!failed && !count && trace->is_part && trace->first_ns >= trace->last_ns) {
+        failed = nvt_buffer_printf(lines, "nothing: nothing begins in the window");
+    } else if (!failed && !count) {
         nvt_view_steady_part(&view);
         failed =
             nvt_buffer_printf(lines, "the second half of the trace, %s", NVT_TIME(view.span_ns));
@@ -206,6 +206,15 @@ static int put_no_device(size_t skipped[RECORDS + 1], size_t rules, struct nvt_b
                              rules);
 }
 
+/* What of the input has none. */
+static const char *place_of(const struct nvt_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->is_part)
+            return "window";
+    return input->trace_count > 1 ? "traces" : "trace";
+}
+
 /* What is recorded of the host, in one line, with the levels that were not on. 0, or -1 when out of memory. */
 static int put_host(const struct nvt_input *input, const size_t skipped[RECORDS + 1], size_t rules,
                     struct nvt_buffer *lines)
@@ -228,12 +237,11 @@ static int put_host(const struct nvt_input *input, const size_t skipped[RECORDS 
             snprintf(levels + strlen(levels), sizeof(levels) - strlen(levels), "%s%s",
                      *levels ? "," : "", records[i].level);
     }
-    return !left
-               ? 0
-               : nvt_buffer_printf(lines, "%zu of %zu rules skipped: no %s in the trace%s%s%s%s\n",
-                                   left, rules, what, input->trace_count > 1 ? "s" : "",
-                                   *levels ? " (nvtally record --trace " : "", levels,
-                                   *levels ? ")" : "");
+    return !left ? 0
+                 : nvt_buffer_printf(lines, "%zu of %zu rules skipped: no %s in the %s%s%s%s\n",
+                                     left, rules, what, place_of(input),
+                                     *levels ? " (nvtally record --trace " : "", levels,
+                                     *levels ? ")" : "");
 }
 
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
@@ -245,12 +253,11 @@ int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines
     if (!failed && nvt_was_recorded(input, "kernel") && !(has & OF_DEVICE))
         failed = put_no_device(skipped, count, lines);
     for (size_t i = 0; i < RECORDS && !failed; i++) {
-        const char *remedy = records[i].remedies[0] && *records[i].what ? remedy_of(input, i) : "";
-        if (skipped[i] && records[i].remedies[0] && *records[i].what)
-            failed = nvt_buffer_printf(
-                lines, "%zu of %zu rules skipped: no %s in the trace%s%s%s%s\n", skipped[i], count,
-                records[i].what, input->trace_count > 1 ? "s" : "", *remedy ? " (" : "", remedy,
-                *remedy ? ")" : "");
+        const char *remedy = records[i].remedies[0] ? remedy_of(input, i) : "";
+        if (skipped[i] && records[i].remedies[0])
+            failed = nvt_buffer_printf(lines, "%zu of %zu rules skipped: no %s in the %s%s%s%s\n",
+                                       skipped[i], count, records[i].what, place_of(input),
+                                       *remedy ? " (" : "", remedy, *remedy ? ")" : "");
     }
     failed = failed || put_host(input, skipped, count, lines);
     return failed ? nvt_fail(err, "out of memory") : 0;

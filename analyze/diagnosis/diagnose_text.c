@@ -15,7 +15,7 @@
 
 int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i)
 {
-    return finding->moments[i] - (finding->trace ? finding->trace->first_ns : 0);
+    return finding->moments[i] - (finding->trace ? nvt_trace_begin(finding->trace) : 0);
 }
 
 const char *nvt_finding_moment_text(const struct nvt_finding *finding, uint32_t i,

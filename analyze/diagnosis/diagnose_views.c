@@ -94,7 +94,7 @@ static int64_t end_of(const struct nvt_view *view)
     for (uint32_t i = 0; i < calls->count && !trace->is_part; i++)
         if (calls->flags[i] & NVT_RANGE_UNCLOSED)
             last = later_end(view, calls->thread[i], last);
-    return last;
+    return trace->cut_ns && trace->cut_ns < last ? trace->cut_ns : last;
 }
 
 struct nvt_view nvt_view_of_calls(const struct nvt_view *view)

@@ -78,6 +78,13 @@ static struct turns *turns_of(struct groups *groups, uint32_t rank, uint8_t stat
     return &groups->turn_items[*at];
 }
 
+const char *nvt_late_per(const struct nvt_trace *trace)
+{
+    return nvt_is_torch_alone(trace)
+               ? "in the second half between the first and the last collective"
+               : "in the second half between the first and the last MPI call";
+}
+
 /* --- steady parts ------------------------------------------------------------------------------- */
 
 /* The second half of each process's iterations. 0, or -1 when out of memory. */
@@ -126,7 +133,7 @@ static int find_steady_parts(struct nvt_late_ranks *ranks)
                 file->rank_of[k] == NVT_NONE ? NULL : &ranks->waiting[file->rank_of[k]];
             if (!waiting || waiting->has_iterations)
                 continue;
-            waiting->from = processes[k].first + (processes[k].last - processes[k].first) / 2;
+            waiting->from = nvt_late_from(&processes[k]);
             waiting->to = processes[k].last;
             waiting->units = 1;
         }

@@ -12,6 +12,7 @@
 #ifndef NVT_LATE_RANKS_H
 #define NVT_LATE_RANKS_H
 
+#include "../model/mpi.h"
 #include "../studies/mpi_places.h"
 #include "diagnose.h"
 
@@ -62,6 +63,15 @@ int nvt_late_jobs_tell(const struct nvt_late_jobs *jobs, const struct nvt_trace 
 /* Time in MPI, in the steady part of processes of a trace (NVT_NONE: of all), that is reported: ns. */
 double nvt_late_jobs_told(const struct nvt_late_jobs *jobs, const struct nvt_trace *trace,
                           uint32_t process);
+
+/* When the steady part of a process without iterations begins: it ends with its last call. */
+static inline int64_t nvt_late_from(const struct nvt_mpi_process *process)
+{
+    return process->first + (process->last - process->first) / 2;
+}
+
+/* That part as costs name it ("per" of a finding). */
+const char *nvt_late_per(const struct nvt_trace *trace);
 
 /* Waits are reported from this share of a rank's time and this number of waits on. */
 #define NVT_LATE_SHARE 0.1

@@ -229,6 +229,8 @@ static uint32_t put_facts(struct writing *writing)
         put_nvt_number(writing, NVT_TABLES_OPEN, trace->open_ns, &count);
     if (trace->is_part)
         put_nvt_number(writing, NVT_TABLES_PART, 1, &count);
+    if (trace->cut_ns)
+        put_nvt_number(writing, NVT_TABLES_CUT, trace->cut_ns, &count);
     if (trace->warning)
         put_fact(writing, NVT_TABLES_WARNING, trace->warning, &count);
     if (trace->notes && strlen(trace->notes) <= NVT_TABLES_FACT_BYTES)

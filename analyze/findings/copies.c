@@ -71,7 +71,7 @@ static int tell_copies(const struct nvt_view *view, struct copies *all, double s
              view->per);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%s each with its call (without waits for earlier work), %.0f %% of the time, %.3g "
-             "MB/s; %.0f %% go to the host",
+             "MB/s; %.0f %% of them go to the host",
              NVT_TIME(all->ns / all->count), 100 * share, all->bytes / all->ns * 1e3,
              100 * all->to_host / all->count);
     return nvt_called_from_tell(&all->from, "that time", finding);

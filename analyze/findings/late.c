@@ -127,7 +127,7 @@ static int add_late_job(const struct nvt_rule *rule, const struct nvt_late_ranks
         struct nvt_finding finding = nvt_finding_of(rule, NULL);
         nvt_case_name(file->from, finding.where, sizeof(finding.where));
         finding.trace = file->from->trace;
-        finding.per = waiting->has_iterations ? "per iteration" : "in the second half of the trace";
+        finding.per = waiting->has_iterations ? "per iteration" : nvt_late_per(finding.trace);
         finding.cost_ns = item->ns / waiting->units;
         finding.whole_ns = ((double)waiting->to - (double)waiting->from) / waiting->units;
         snprintf(finding.remedy, sizeof(finding.remedy), "%s",

@@ -25,7 +25,37 @@ struct all {
     double ns;      /* of all threads, one after another */
     double in_mpi;  /* of processes, while any thread of them is */
     int64_t *until; /* of each process: when the last of its calls so far ends */
+    struct nvt_mpi_process *processes;
+    double ranks; /* that the view takes together */
 };
+
+/* Whether a call begins in the part that is looked at: without iterations that of its process, as of late ranks. */
+static int is_looked_at(const struct all *all, const struct nvt_view *view, uint32_t process,
+                        int64_t start)
+{
+    const struct nvt_mpi_process *own = &all->processes[process];
+    return view->iteration_count ? nvt_is_steady(view, start)
+                                 : start >= nvt_late_from(own) && start <= own->last;
+}
+
+/* The view of that part; without iterations as long as those of its processes are on average. 0, or -1 when out of memory. */
+static int find_part(struct all *all, struct nvt_view *view)
+{
+    double ns = 0;
+    all->processes = nvt_mpi_processes(view->trace);
+    for (uint32_t i = 0; all->processes && i < view->trace->processes.count; i++) {
+        const struct nvt_mpi_process *own = &all->processes[i];
+        if (!own->calls || (view->process != NVT_NONE && view->process != i))
+            continue;
+        all->ranks++;
+        ns += (double)(own->last - nvt_late_from(own));
+    }
+    if (!view->iteration_count && all->ranks > 0) {
+        view->span_ns = ns / all->ranks;
+        view->per = nvt_late_per(view->trace);
+    }
+    return all->processes ? 0 : -1;
+}
 
 /* NULL when out of memory. */
 static struct calls *calls_of(struct all *all, uint32_t name)
@@ -49,7 +79,7 @@ static int add_up_mpi(const struct nvt_rule *rule, const struct nvt_view *view, 
     for (uint32_t i = 0; i < table->count; i++) {
         uint32_t process = view->trace->threads.process[table->thread[i]];
         if ((view->process != NVT_NONE && process != view->process) ||
-            !nvt_is_steady(view, table->start[i]) || nvt_mpi_is_edge(view->trace, i) ||
+            !is_looked_at(all, view, process, table->start[i]) || nvt_mpi_is_edge(view->trace, i) ||
             nvt_is_mpi_call(view->trace, i) != is_mpi)
             continue;
         struct calls *calls = calls_of(all, table->name[i]);
@@ -69,25 +99,16 @@ static int add_up_mpi(const struct nvt_rule *rule, const struct nvt_view *view, 
     return 0;
 }
 
-/* Ranks that the view takes together. */
-static double ranks_of(const struct nvt_view *view)
-{
-    double count = 0;
-    struct nvt_mpi_process *processes = nvt_mpi_processes(view->trace);
-    for (uint32_t i = 0; processes && i < view->trace->processes.count; i++)
-        count += processes[i].calls > 0 && (view->process == NVT_NONE || view->process == i);
-    free(processes);
-    return count;
-}
-
-static int find_mpi(const struct nvt_rule *rule, const struct nvt_view *view,
+static int find_mpi(const struct nvt_rule *rule, struct nvt_view *view,
                     const struct nvt_late_jobs *late, struct nvt_findings *findings,
                     struct nvt_error *err)
 {
-    struct nvt_finding finding = nvt_finding_of(rule, view);
     struct all all = {0};
-    int status = add_up_mpi(rule, view, &all, &finding);
-    double ranks = status || !all.count ? 0 : ranks_of(view);
+    int status = find_part(&all, view);
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    if (!status && view->span_ns > 0)
+        status = add_up_mpi(rule, view, &all, &finding);
+    const double ranks = status || !all.count ? 0 : all.ranks;
     double share = ranks > 0 ? fmin(all.in_mpi / (view->span_ns * ranks), 1) : 0;
     double told =
         ranks > 0 ? nvt_late_jobs_told(late, view->trace, view->process) / (view->span_ns * ranks)
@@ -124,6 +145,7 @@ static int find_mpi(const struct nvt_rule *rule, const struct nvt_view *view,
     nvt_map_free(&all.names);
     free(all.items);
     free(all.until);
+    free(all.processes);
     return status;
 }
 
@@ -140,8 +162,7 @@ static int compare_mpi(const struct nvt_rule *rule, const struct nvt_case *facts
             continue;
         status = nvt_views_make(&views, rule, &input->traces[i], input, err);
         for (size_t k = 0; k < views.count && !status; k++)
-            if (views.items[k].span_ns > 0)
-                status = find_mpi(rule, &views.items[k], &late, findings, err);
+            status = find_mpi(rule, &views.items[k], &late, findings, err);
         if (!status)
             nvt_views_join(findings, first, views.count);
         nvt_views_free(&views);

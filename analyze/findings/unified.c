@@ -11,9 +11,9 @@
 #define LEAST_COUNT   100
 
 struct moves {
-    double count, bytes, to_host;
-    double ns;   /* moving, also beside kernels, which wait for it */
-    double gaps; /* between one and the next, with nothing else in between */
+    double count, bytes, to_host; /* to_host: bytes */
+    double ns;                    /* moving, also beside kernels, which wait for it */
+    double gaps;                  /* between one and the next, with nothing else in between */
 };
 
 static int is_move(const struct nvt_ops *ops, uint32_t op)
@@ -34,7 +34,8 @@ static void add_up_unified(const struct nvt_view *view, const struct nvt_used_de
         if (is_move(ops, op) && nvt_is_steady(view, start)) {
             moves->count++;
             moves->bytes += (double)ops->bytes[op];
-            moves->to_host += ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH;
+            if (ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH)
+                moves->to_host += (double)ops->bytes[op];
             if (end > moved)
                 moves->ns += (double)(end - (start > moved ? start : moved));
             if (follows && start > until)
@@ -65,9 +66,10 @@ static int find_unified(const struct nvt_rule *rule, const struct nvt_view *view
              all.bytes / all.count / 1024);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s each and %s until the next, %.0f %% of the time; %.3g GB/s during a migration; "
-             "%.0f %% go to the host",
+             "%.0f %% of the bytes go to the host",
              NVT_TIME(all.ns / all.count), NVT_TIME(all.gaps / all.count), 100 * share,
-             all.ns > 0 ? all.bytes / all.ns : 0, 100 * all.to_host / all.count);
+             all.ns > 0 ? all.bytes / all.ns : 0,
+             all.bytes > 0 ? 100 * all.to_host / all.bytes : 0);
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -106,7 +106,7 @@ static void tell_warmup(struct nvt_finding *finding, const struct nvt_view *view
     if (nvt_input_is_own(view->input))
         snprintf(finding->remedy, sizeof(finding->remedy),
                  "exclude the first %u from the measurement; reports do with --filter-time %.6gs/",
-                 slow->first, (double)(end - view->trace->first_ns) / 1e9);
+                 slow->first, (double)(end - nvt_trace_begin(view->trace)) / 1e9);
     else
         snprintf(finding->remedy, sizeof(finding->remedy), "exclude the first %u%s: --warmup %u",
                  slow->first, had ? " too" : "", had + slow->first);

@@ -151,6 +151,8 @@ static void take_state(struct nvt_trace *trace, const struct nvt_trace *from)
     trace->was_finished = from->was_finished;
     trace->has_extent = from->has_extent;
     trace->is_part = from->is_part;
+    trace->before_ns = from->before_ns;
+    trace->cut_ns = from->cut_ns;
     trace->open_ns = from->open_ns;
     trace->was_stopped = from->was_stopped;
     trace->goes_on = from->goes_on;

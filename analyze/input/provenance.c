@@ -65,7 +65,7 @@ struct nvt_provenance nvt_input_trace_provenance(const struct nvt_input_trace *f
                          .date = nvt_trace_meta(from->trace, "date"),
                          .condition = nvt_trace_meta(from->trace, "condition"),
                      };
-    provenance.begin = from->trace ? from->trace->first_ns : 0;
+    provenance.begin = from->trace ? nvt_trace_begin(from->trace) : 0;
     provenance.has_begin = from->trace != NULL;
     return provenance;
 }
@@ -86,7 +86,7 @@ struct nvt_provenance nvt_input_provenance(const struct nvt_input *input)
         merge(&common, &more, before++);
     }
     if (input->trace_count == 1 && input->traces[0].trace) {
-        common.begin = input->traces[0].trace->first_ns;
+        common.begin = nvt_trace_begin(input->traces[0].trace);
         common.has_begin = 1;
     }
     return common;

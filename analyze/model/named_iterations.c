@@ -143,13 +143,14 @@ static int has_name(const struct question *question)
     return 0;
 }
 
-/* 0, or -1 when out of memory: then there are no rows. */
-static int find_iterations(struct question *question, uint32_t *rows, uint32_t *count)
+/* Those that a window cuts are counted in *cut, and are no rows. 0, or -1 when out of memory: then there are no rows. */
+static int find_iterations(struct question *question, uint32_t *rows, uint32_t *count,
+                           uint32_t *cut)
 {
     const struct nvt_trace *trace = question->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t *last = malloc(((size_t)trace->threads.count + 1) * sizeof(*last));
-    for (enum naming naming = 0; last && naming < NAMINGS && !*count; naming++) {
+    for (enum naming naming = 0; last && naming < NAMINGS && !*count && !*cut; naming++) {
         question->naming = naming;
         memset(question->known, 0, nvt_strings_count(trace->strings));
         if (!has_name(question))
@@ -161,27 +162,36 @@ static int find_iterations(struct question *question, uint32_t *rows, uint32_t *
                 is_inner(ranges, i, last[thread]))
                 continue;
             last[thread] = i;
-            rows[(*count)++] = i;
+            if (ranges->flags[i] & NVT_RANGE_CUT)
+                (*cut)++;
+            else
+                rows[(*count)++] = i;
         }
     }
     free(last);
     return last ? 0 : -1;
 }
 
-uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
+uint32_t *nvt_whole_iterations(const struct nvt_trace *trace, uint32_t *count, uint32_t *cut)
 {
     struct question question = {
         .trace = trace,
         .iteration = nvt_strings_find(trace->strings, "iteration", strlen("iteration")),
         .known = malloc((size_t)nvt_strings_count(trace->strings) + 1)};
     uint32_t *rows = malloc(((size_t)trace->ranges.count + 1) * sizeof(*rows));
-    *count = 0;
-    const int failed = !rows || !question.known || find_iterations(&question, rows, count);
+    *count = *cut = 0;
+    const int failed = !rows || !question.known || find_iterations(&question, rows, count, cut);
     free(question.known);
     if (!failed)
         return rows;
     free(rows);
     return NULL;
+}
+
+uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
+{
+    uint32_t cut;
+    return nvt_whole_iterations(trace, count, &cut);
 }
 
 /* --- which one holds a moment ----------------------------------------------------------------- */

@@ -24,8 +24,10 @@ int nvt_has_own_iterations(const struct nvt_trace *trace);
 /* Whether a range is called as iterations are: as the user says, or the program calls them, or else `iteration`, of whatever domain. */
 int nvt_is_called_iteration(const struct nvt_trace *trace, uint32_t range);
 
-/* Their rows, ascending; malloc'ed with *count, NULL when out of memory. */
+/* Their rows, ascending, without those that a window cuts (NVT_RANGE_CUT); malloc'ed with *count, NULL when out of memory. */
 uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);
+/* The same; *cut gets how many a window cuts. */
+uint32_t *nvt_whole_iterations(const struct nvt_trace *trace, uint32_t *count, uint32_t *cut);
 
 /* Some of them in the order of their starts, and how late the latest of those up to each one ends. */
 struct nvt_iteration_lane {

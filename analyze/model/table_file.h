@@ -19,6 +19,7 @@
 #define NVT_TABLES_WARNING         "warning"
 #define NVT_TABLES_NOTES           "notes"
 #define NVT_TABLES_PART            "part" /* "1": trace->is_part */
+#define NVT_TABLES_CUT             "cut"  /* trace->cut_ns */
 #define NVT_TABLES_SOURCE          "source" /* name of the file that it was made of, without its folder */
 #define NVT_TABLES_BYTES_OF_SOURCE "bytes of source"
 

@@ -49,9 +49,12 @@ enum nvt_range_flags {
     NVT_RANGE_HAS_PAYLOAD = 2, /* `payload` is a number or text written by the program */
     NVT_RANGE_HAS_COLOR = 4,
     NVT_RANGE_CARRIED = 8, /* it began before what the trace has: `start` is where that begins */
+    NVT_RANGE_CUT = 16,    /* it ends behind a window: what is done in it is not all in the trace */
 };
 /* Not all of it was seen: what it lasted is not known. */
 #define NVT_RANGE_PARTIAL (NVT_RANGE_UNCLOSED | NVT_RANGE_CARRIED)
+/* Not all that is done in it was seen: what counts per iteration leaves it out. */
+#define NVT_RANGE_NOT_WHOLE (NVT_RANGE_PARTIAL | NVT_RANGE_CUT)
 enum nvt_op_kind { NVT_OP_KERNEL, NVT_OP_MEMCPY, NVT_OP_MEMSET };
 enum nvt_api_class { NVT_API_RUNTIME, NVT_API_DRIVER, NVT_API_LIBRARY, NVT_API_OTHER };
 enum nvt_mpi_kind { NVT_MPI_OTHER, NVT_MPI_P2P, NVT_MPI_COLLECTIVE, NVT_MPI_WAIT, NVT_MPI_KINDS };
@@ -463,8 +466,11 @@ struct nvt_trace {
         levels_ns; /* until when memory and counters are known: last_ns, or where a window ends before it */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     int was_finished; /* its rows are those of a trace that was finished: what that notes is noted, and */
-    int has_extent; /* then: first_ns, last_ns and levels_ns are set */
-    int is_part;    /* a window was cut out of it: results of the whole are not its own */
+    int has_extent;    /* then: first_ns, last_ns and levels_ns are set */
+    int is_part;       /* a window was cut out of it: results of the whole are not its own */
+    int64_t before_ns; /* how much a window left out in front of first_ns (nvt_trace_begin) */
+    int64_t
+        cut_ns; /* when a window that is given by moments ends, of which nothing behind it is known; 0: none does */
     int64_t
         open_ns; /* where the recording has no end, or ended before its threads: until when what it knows of them goes (as their ended_ns); else 0 */
     int was_stopped; /* the command did not end by itself, with exit status 0 */
@@ -488,6 +494,14 @@ struct nvt_trace {
 /* An empty trace with the default domain in it. NULL when out of memory. */
 struct nvt_trace *nvt_trace_new(const char *path, const char *format);
 void nvt_trace_free(struct nvt_trace *trace);
+
+/* When the whole trace begins, also where a window was cut out of it: moments count from here. */
+static inline int64_t nvt_trace_begin(const struct nvt_trace *trace)
+{
+    int64_t begin;
+    return __builtin_sub_overflow(trace->first_ns, trace->before_ns, &begin) ? trace->first_ns
+                                                                             : begin;
+}
 
 /* Give back the memory of what grows with the events of a finished trace: of its tables processes, threads, domains, marks, MPI
  * calls, devices, resources and facts stay (`ranges`: ranges, too), with all names. */

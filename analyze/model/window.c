@@ -10,6 +10,7 @@
 #include "../../lib/count_of.h"
 #include "../../lib/map.h"
 #include "extent.h"
+#include "named_iterations.h"
 #include "nesting.h"
 
 #define CONDITION_MOST 400
@@ -208,7 +209,7 @@ static int64_t place(const struct nvt_trace *trace, struct nvt_moment moment, in
         return missing;
     if (!moment.from_begin)
         return moment.ns;
-    return __builtin_add_overflow(trace->first_ns, moment.ns, &time)
+    return __builtin_add_overflow(nvt_trace_begin(trace), moment.ns, &time)
                ? (moment.ns < 0 ? INT64_MIN : INT64_MAX)
                : time;
 }
@@ -408,8 +409,17 @@ static int cut_table(const struct spans *spans, struct nvt_trace *trace,
     return status;
 }
 
+/* Ranges that end behind the window stay whole, but not what is done in them. */
+static void mark_cut(const struct spans *spans, struct nvt_ranges *ranges)
+{
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->end[i] > spans->ranges[spans->trace->threads.process[ranges->thread[i]]].to)
+            ranges->flags[i] |= NVT_RANGE_CUT;
+}
+
 static int cut_tables(const struct spans *spans, struct nvt_trace *trace)
 {
+    mark_cut(spans, &trace->ranges);
     for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
         if (nvt_layout()[i].times != NVT_TIMELESS &&
             cut_table(spans, trace, (enum nvt_table_number)i))
@@ -421,6 +431,7 @@ static int cut_tables(const struct spans *spans, struct nvt_trace *trace)
 static void set_extent(const struct spans *spans, struct nvt_trace *trace)
 {
     struct nvt_extent extent = {INT64_MAX, INT64_MIN};
+    const int64_t begin = nvt_trace_begin(trace);
     for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
         nvt_extent_widen_by(trace, &nvt_layout()[i], spans->all.from, &extent);
     int is_empty = extent.first > extent.last;
@@ -430,6 +441,23 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
     trace->first_ns = is_empty ? 0 : extent.first;
     trace->last_ns = is_empty ? 0 : extent.last;
     trace->levels_ns = spans->all.to < trace->last_ns ? spans->all.to : trace->last_ns;
+    if (spans->time.to != INT64_MAX)
+        trace->cut_ns = spans->time.to;
+    if (__builtin_sub_overflow(trace->first_ns, begin, &trace->before_ns))
+        trace->before_ns = 0;
+}
+
+/* Say so where the window cuts all iterations that begin in it. 0, or -1 when out of memory. */
+static int note_cut(struct nvt_trace *trace)
+{
+    uint32_t count, cut, *rows = nvt_whole_iterations(trace, &count, &cut);
+    if (rows && cut && !count)
+        nvt_trace_note(trace,
+                       "no iteration lies within the window, which cuts %u: nothing is counted "
+                       "per iteration",
+                       cut);
+    free(rows);
+    return rows ? 0 : -1;
 }
 
 /* What tables, charts and documents say of the window. */
@@ -454,6 +482,8 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status)
         set_extent(&spans, trace);
+    if (!status && note_cut(trace))
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
     trace->is_part = !status;
     free(spans.ranges);
     free(spans.opened);

@@ -44,7 +44,8 @@ static inline int nvt_window_is_set(const struct nvt_window *window)
 /*
  * Leave nothing in a finished trace but what begins in the window. Device operations are of the range that was open in
  * their process when they were launched (when they began, where that is unknown), whenever they run; between two
- * moments are those that begin there, whenever they were launched. Rows stay whole that end behind it, and what a range
+ * moments are those that begin there, whenever they were launched. Rows stay whole that end behind it, but ranges among them have NVT_RANGE_CUT: what
+ * counts per iteration leaves them out, and a note says where no other iterations are left. What a range
  * had in children that are gone is its own time. Of memory what was in use when the window opens is taken then (when
  * the first of the processes' windows does); of a counter the last sample before it stays. The fact "condition" names
  * the window, and first_ns and last_ns are those of what is left. 0, or -1 with err: no such range in any process, or

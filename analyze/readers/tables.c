@@ -182,6 +182,8 @@ static int set_fact(struct nvt_tables_reading *reading, const char *name, const 
         trace->was_stopped = !strcmp(value, "1");
     if (!strcmp(name, NVT_TABLES_OPEN))
         return set_time(&trace->open_ns, value);
+    if (!strcmp(name, NVT_TABLES_CUT))
+        return set_time(&trace->cut_ns, value);
     if (!strcmp(name, NVT_TABLES_BYTES_OF_SOURCE))
         return set_number(&reading->source_bytes, value);
     if (!strcmp(name, NVT_TABLES_SOURCE))

@@ -196,7 +196,7 @@ static int keep(struct nvt_model_flops *model, const struct making *making)
         struct part *part = &making->parts[i];
         part->sum.ns = (double)(part->end - part->start);
         if (flops_of(&part->sum) > 0 && part->end > part->start &&
-            !(making->trace->ranges.flags[part->sum.range] & NVT_RANGE_PARTIAL))
+            !(making->trace->ranges.flags[part->sum.range] & NVT_RANGE_NOT_WHOLE))
             model->items[model->count++] = part->sum;
     }
     return model->items ? 0 : -1;

@@ -179,7 +179,7 @@ static int add_ranges(struct work *work, const struct nvt_nesting *nesting)
     const struct nvt_ranges *ranges = &work->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++)
         if (work->phase[i] < NVT_PHASES_COUNT && ranges->style[i] == NVT_PUSH_POP &&
-            !(ranges->flags[i] & NVT_RANGE_PARTIAL) && add_range(work, nesting, i))
+            !(ranges->flags[i] & NVT_RANGE_NOT_WHOLE) && add_range(work, nesting, i))
             return -1;
     return 0;
 }

@@ -252,7 +252,7 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
         enum step step = step_of(trace, &words, parent[i], i);
         int is_phase =
             step || (phase >= 0 && !(around & 1u << phase) && (around & wanted) == wanted);
-        if (!is_phase || around & IN_WARMUP || ranges->flags[i] & NVT_RANGE_PARTIAL)
+        if (!is_phase || around & IN_WARMUP || ranges->flags[i] & NVT_RANGE_NOT_WHOLE)
             continue;
         const char *name = nvt_name(trace, ranges->name[i]);
         uint32_t named = configuration[i];

@@ -279,8 +279,8 @@ static int add_ranges(struct walk *walk)
         around.configuration = is_configuration ? ranges->name[i] : around.configuration;
         if (is_phase || is_configuration)
             walk->around[i] = row_of(walk, around);
-        if (walk->around[i] == IN_WARMUP ||
-            (!(ranges->flags[i] & NVT_RANGE_PARTIAL) && add_range(walk, i, &copy, is_phase, step)))
+        if (walk->around[i] == IN_WARMUP || (!(ranges->flags[i] & NVT_RANGE_NOT_WHOLE) &&
+                                             add_range(walk, i, &copy, is_phase, step)))
             return -1;
     }
     return 0;

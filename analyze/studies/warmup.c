@@ -99,7 +99,7 @@ static int is_named(const struct nvt_trace *trace, const struct naming *naming, 
     const int is_iteration = nvt_has_own_iterations(trace) ? nvt_is_called_iteration(trace, row)
                                                            : ranges->name[row] == naming->iteration;
     return (ranges->name[row] == naming->warmup || is_iteration) &&
-           ranges->style[row] == naming->style && !(ranges->flags[row] & NVT_RANGE_PARTIAL) &&
+           ranges->style[row] == naming->style && !(ranges->flags[row] & NVT_RANGE_NOT_WHOLE) &&
            (!naming->workloads || nvt_is_workloads_domain(trace, ranges->domain[row]));
 }
 
