@@ -561,7 +561,8 @@ static void chrome_has_a_profile_a_thread(void **state)
         "print(total, sorted(now.values()))\n",
         cli_in(cli_folder, "made.json"), NULL});
     cli_expect_status(&result, 0);
-    assert_string_equal(result.out, "2599 [3880, 3898]\n"); /* without the one before the range */
+    /* All of them, also the one before the range: time 0 is its. */
+    assert_string_equal(result.out, "2600 [4880, 4898]\n");
     cli_result_free(&result);
     trace = kit_read(cli_in(cli_folder, "made.json"));
     assert_int_equal(trace->ranges.count, 1);
