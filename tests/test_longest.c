@@ -95,7 +95,8 @@ static void nothing_promised_is_lost(void **state)
 #ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed for a while */
     assert_true(seen.memory[1] <= seen.memory[0] + seen.memory[0] / 4 + 4096);
 #endif
-    assert_int_equal(seen.descriptors[1], seen.descriptors[0]);
+    /* One is open for a moment now and then; one for each of the starts or ranks would be seen. */
+    assert_true(seen.descriptors[1] <= seen.descriptors[0] + 2);
     assert_true(seen.files[1] <= seen.files[0] + 2);
 }
 

@@ -56,8 +56,8 @@ static void expect(const char *name, struct nvt_trace **traces, size_t count, co
 {
     char *noted = NULL, *out = make_report(name, traces, count, note ? &noted : NULL);
     assert_string_equal(out, text);
-    if (note)
-        assert_memory_equal(noted, note, strlen(note));
+    if (note && !strstr(noted, note))
+        fail_msg("%s", noted);
     free(noted);
     free(out);
     for (size_t i = 0; i < count; i++)
