@@ -33,13 +33,13 @@ static size_t read_text(const char *path, char *text, size_t size)
     return length > 0 ? (size_t)length : 0;
 }
 
-/* A number, or that behind `key` ("\nkey "); `otherwise` where there is none. */
-static uint64_t read_number(const char *folder, const char *file, const char *key,
-                            uint64_t otherwise)
+/* The number behind `key` in the first `size` bytes of a file; `otherwise` where there is none. */
+static uint64_t read_behind(const char *folder, const char *file, const char *key,
+                            uint64_t otherwise, char *text, size_t size)
 {
-    char path[384], text[4096], *end;
+    char path[384], *end;
     snprintf(path, sizeof(path), "%s/%s", folder, file);
-    if (!read_text(path, text, sizeof(text)))
+    if (!read_text(path, text, size))
         return otherwise;
     const char *at = strstr(text, key);
     if (!at)
@@ -49,9 +49,24 @@ static uint64_t read_number(const char *folder, const char *file, const char *ke
     return end == at ? otherwise : number;
 }
 
+/* A file that is a number. On little of the stack: a thread of 16 KiB may be the first that uses NVTX, and looks at the limits. */
+static uint64_t read_number(const char *folder, const char *file, uint64_t otherwise)
+{
+    char text[64];
+    return read_behind(folder, file, "\n", otherwise, text, sizeof(text));
+}
+
+/* The number behind `key` ("\nkey ") in a file of many. */
+static uint64_t read_of_many(const char *folder, const char *file, const char *key,
+                             uint64_t otherwise)
+{
+    char text[4096];
+    return read_behind(folder, file, key, otherwise, text, sizeof(text));
+}
+
 static uint64_t limit_of(const char *folder, uint32_t is_old)
 {
-    uint64_t limit = read_number(folder, files[is_old].limit, "\n", UINT64_MAX);
+    uint64_t limit = read_number(folder, files[is_old].limit, UINT64_MAX);
     return limit < NO_LIMIT ? limit : UINT64_MAX;
 }
 
@@ -116,12 +131,12 @@ uint64_t nvt_memory_groups_left(const struct nvt_memory_groups *groups)
     for (uint32_t i = 0; i < groups->count; i++) {
         const char *folder = groups->folders[i];
         uint64_t limit = limit_of(folder, is_old);
-        uint64_t used = read_number(folder, files[is_old].used, "\n", 0);
+        uint64_t used = read_number(folder, files[is_old].used, 0);
         uint64_t left = used < limit ? limit - used : 0;
         /* The page cache is counted as used, and fills all there is in time. */
         const int is_short = left < limit / 4;
         for (int kind = 0; kind < 2 && is_short; kind++)
-            left += read_number(folder, "memory.stat", files[is_old].cache[kind], 0);
+            left += read_of_many(folder, "memory.stat", files[is_old].cache[kind], 0);
         least = left < least ? left : least;
     }
     return least;
@@ -130,8 +145,8 @@ uint64_t nvt_memory_groups_left(const struct nvt_memory_groups *groups)
 uint64_t nvt_memory_groups_kills(const struct nvt_memory_groups *groups)
 {
     for (uint32_t i = 0; i < groups->count; i++) {
-        uint64_t kills =
-            read_number(groups->folders[i], files[groups->is_old].kills, "\noom_kill ", UINT64_MAX);
+        uint64_t kills = read_of_many(groups->folders[i], files[groups->is_old].kills,
+                                      "\noom_kill ", UINT64_MAX);
         if (kills != UINT64_MAX)
             return kills;
     }
