@@ -11,6 +11,7 @@
 #include "hip_words.h"
 #include "diagnosed.h"
 #include "../device/gaps.h"
+#include "../device/gpu_metrics.h"
 #include "../model/parallel.h"
 #include "../model/recording.h"
 
@@ -222,12 +223,21 @@ static void free_views(struct looked_at *all)
         nvt_views_free(&all->views[i]);
 }
 
+/* Whether a trace lacks the rows that a rule is about, which few traces have: then the rule has nothing to work out. */
+static int lacks_rows(const struct nvt_rule *rule, const struct nvt_trace *trace)
+{
+    return (rule->needs & NVT_RULE_COUNTS && !trace->range_counts.count) ||
+           (rule->needs & NVT_RULE_METRICS && !nvt_has_gpu_metrics(trace));
+}
+
 static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
                    const struct nvt_input *input, struct looked_at *all,
                    struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_views *views = &all->views[views_of(rule)];
     size_t first = findings->count;
+    if (lacks_rows(rule, from->trace))
+        return 0;
     int status = all->is_made[views_of(rule)] ? 0 : nvt_views_make(views, rule, from, input, err);
     all->is_made[views_of(rule)] = 1;
     for (size_t i = 0; i < views->count && !status; i++) {
