@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -16,6 +17,9 @@
 
 #include "create_file.h"
 #include "keep_file.h"
+
+/* How long a named pipe's reader may take to open it. */
+enum { READER_WAIT_MS = 1000 };
 
 struct nvt_trace_writer {
     int descriptor;
@@ -121,15 +125,20 @@ static int take_file(int descriptor, const char *path, struct nvt_error *err)
     return check_trace(path, err);
 }
 
-/* A named pipe that nobody reads would keep us until somebody does. *held keeps its reader until we have it; -1: it is none. 0, or -1
- * with err. */
+/* A named pipe that nobody reads would keep us until somebody does: its reader, often started a moment before us, has READER_WAIT_MS to
+ * come. *held keeps the reader until we have it; -1: it is none. 0, or -1 with err. */
 static int hold_pipe(const char *path, int *held, struct nvt_error *err)
 {
     struct stat status;
     *held = -1;
     if (stat(path, &status) || !S_ISFIFO(status.st_mode))
         return 0;
-    *held = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    for (int waited_ms = 0;; waited_ms += 10) {
+        *held = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (*held >= 0 || errno != ENXIO || waited_ms >= READER_WAIT_MS)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
     return *held < 0 && errno == ENXIO ? nvt_fail_at(err, path, -1, "is a pipe that nobody reads")
                                        : 0;
 }

@@ -150,7 +150,7 @@ static int wait_for(pid_t pid, int timeout_s, bool *timed_out)
     int64_t deadline = now_ns() + (int64_t)timeout_s * 1000000000;
     int ready;
     do {
-        int64_t left_ms = (deadline - now_ns()) / 1000000;
+        int64_t left_ms = (deadline - now_ns() + 999999) / 1000000; /* not a moment before */
         ready = poll(&wait, 1, left_ms > 0 ? (int)left_ms : 0);
     } while (ready < 0 && errno == EINTR);
     close(handle);

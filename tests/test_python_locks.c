@@ -159,7 +159,8 @@ static const struct contention {
      "        logging.error('x')\n" /* 8 */
      "for i in range(4): threading.Thread(target=loop).start()\n",
      "by loop (contended.py:8), where 4 threads wait", "most in emit (contended.py:4)"},
-    /* Whoever notifies goes on with the Condition's lock. */
+    /* Whoever notifies goes on with the Condition's lock. The pause without it lets the others have it, too: else they may wait once, for
+     * the whole time. */
     {"import threading, time\n"
      "condition = threading.Condition(); items = []\n"
      "def make():\n"
@@ -167,11 +168,12 @@ static const struct contention {
      "        with condition:\n"
      "            items.append(i); condition.notify_all()\n"
      "            time.sleep(0.005)\n" /* 7 */
+     "        time.sleep(0.001)\n"
      "def take():\n"
      "    while len(items) < 60:\n"
-     "        with condition: condition.wait(0.01)\n" /* 10 */
+     "        with condition: condition.wait(0.01)\n" /* 11 */
      "for f in (take, take, make): threading.Thread(target=f).start()\n",
-     "by take (contended.py:10)", "most in make (contended.py:7)"},
+     "by take (contended.py:11)", "most in make (contended.py:7)"},
     /* A lock of processes is held by another one, of which nothing is known here. The pause after it lets the others have it, too: else
      * one process may be through before the next begins. */
     {"import multiprocessing, time\n"

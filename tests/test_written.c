@@ -144,7 +144,7 @@ static void record_replaces_traces_only(void **state)
     cli_result_free(&result);
     /* What is no regular file is written to as it is. */
     expect_good(RUN("record", "-o", "/dev/null", "--", "true"));
-    expect_good(run_shell("mkfifo pipe && { cat pipe >through & } && "
+    expect_good(run_shell("mkfifo pipe && { { sleep 0.2; cat pipe >through; } & } && "
                           "$0 record -o pipe -- true && wait && [ -s through ]"));
 }
 

@@ -197,8 +197,9 @@ static int64_t count_waiting(const struct nvt_blocking *blocking, uint32_t proce
         uint32_t thread = calls->thread[i];
         enum nvt_wait what = blocking->waits.what[i];
         int is_near = what == NVT_WAIT_PROCESS_LOCK || trace->threads.process[thread] == process;
-        if (!nvt_is_lock_wait(what) || !is_near || seen[thread] ||
-            !nvt_is_steady(view, calls->start[i]) || lock_of(blocking, i) != lock)
+        int is_steady = calls->start[i] < view->to && calls->end[i] > view->from;
+        if (!nvt_is_lock_wait(what) || !is_near || seen[thread] || !is_steady ||
+            lock_of(blocking, i) != lock)
             continue;
         seen[thread] = 1;
         count++;
