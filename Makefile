@@ -78,7 +78,7 @@ WORKLOADS_SRC := $(sort $(wildcard kernels/*.c)) kernels/frame/configuration.c k
 MAIN_SRC   := $(PROFILER_SRC) $(if $(PROFILER),no_workloads.c,$(WORKLOADS_SRC))
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
 # What the injected library shares with the program.
-INJECT_LIB_SRC := collectors/budget.c collectors/cupti_decode.c collectors/cupti_keep.c collectors/memory_groups.c collectors/standing.c lib/clock.c lib/device_rows.c
+INJECT_LIB_SRC := collectors/budget.c collectors/cupti_decode.c collectors/cupti_keep.c collectors/memory_groups.c collectors/standing.c lib/clock.c lib/device_rows.c lib/gpu_metric_names.c
 HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/pipeline/*.c kernels/workloads/*.c kernels/frame/*.c kernels/host/*.c))
 # The host library also carries the few parts of lib/ that workloads use.
 HOST_LIB_SRC := lib/error.c lib/clock.c lib/processor.c

@@ -33,6 +33,8 @@ static uint32_t names_of(uint32_t kind)
         return 1u << NVT_NAME_TEXT;
     case NVT_DEVICE_PROBLEM:
         return 1u << NVT_PROBLEM_TEXT;
+    case NVT_DEVICE_METRIC:
+        return 1u << NVT_METRIC_NAME | 1u << NVT_METRIC_UNIT | 1u << NVT_METRIC_ABOUT;
     default:
         return 0;
     }

@@ -42,7 +42,7 @@ static const char usage_text[] =
 /* What is recorded inside of the processes, without a library in front of others and without timers. */
 #define TRACE_POSSIBLE                                                                             \
     (~(uint64_t)(NVT_TRACE_MPI | NVT_TRACE_NCCL | NVT_TRACE_OSRT | NVT_TRACE_CPU |                 \
-                 NVT_TRACE_MACHINE | NVT_TRACE_PROCESS))
+                 NVT_TRACE_MACHINE | NVT_TRACE_METRICS | NVT_TRACE_PROCESS))
 
 #define LIBRARY "libnvtally-inject.so"
 enum { VARIABLES = 5 };

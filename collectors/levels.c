@@ -39,6 +39,8 @@ static const struct {
      "the time that CUPTI and the driver took for themselves"},
     {"external", NVT_TRACE_EXTERNAL, LEVEL, "correlation ids that programs push on calls"},
     {"graph", NVT_TRACE_GRAPH, LEVEL, "a CUDA graph as one operation"},
+    {"metrics", NVT_TRACE_METRICS, LEVEL,
+     "counters of the GPU, sampled: SMs, tensor cores, DRAM, PCIe"},
     {"um", NVT_TRACE_UM, LEVEL, "managed memory: page faults and migrations"},
     {"machine", NVT_TRACE_MACHINE, LEVEL,
      "clocks, power, heat and load of the machine, and process"},
@@ -50,8 +52,9 @@ static const struct {
     {"osrt", NVT_TRACE_OSRT, LEVEL, "OS calls that block"},
     {"cpu", NVT_TRACE_CPU, LEVEL, "samples of the functions that run on the host"},
     {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE, LEVEL,
-     "all but counters, cpu, graph, mpi, nccl, osrt and um"},
-    {"all", ALL, SEVERAL, "all but counters, graph and nccl, as far as this machine has it"},
+     "all but counters, cpu, graph, metrics, mpi, nccl, osrt and um"},
+    {"all", ALL, SEVERAL,
+     "all but counters, graph, metrics and nccl, as far as this machine has it"},
     {"cuda", NVT_TRACE_KERNEL | NVT_TRACE_API, NSYS, "as in nsys: kernel,api"},
     {"cuda-sw", NVT_TRACE_KERNEL | NVT_TRACE_API, NSYS, NULL},
     {"cuda-hw", NVT_TRACE_KERNEL | NVT_TRACE_API, NSYS, NULL},
@@ -114,6 +117,37 @@ static void add(struct nvt_levels *levels, size_t word)
                  used ? ", " : "", words[word].name);
 }
 
+/* The word of that text; as many as there are words: none is. */
+static size_t word_of(const char *text, size_t length)
+{
+    size_t i = 0;
+    while (i < NVT_COUNT_OF(words) &&
+           (strlen(words[i].name) != length || strncmp(text, words[i].name, length) != 0))
+        i++;
+    return i;
+}
+
+/* A word of the list. Behind "metrics=" come names of metrics, up to a rate or a word that is a level. */
+static int take_word(const char *text, const char *at, size_t length, struct nvt_levels *levels,
+                     struct nvt_error *err)
+{
+    static const char metrics[] = "metrics";
+    const size_t prefix = sizeof(metrics) - 1;
+    if (length >= prefix && !strncmp(at, metrics, prefix) &&
+        (length == prefix || strchr("=@", at[prefix]))) {
+        add(levels, word_of(metrics, prefix));
+        return nvt_metrics_wish_begin(&levels->metrics, at + prefix, length - prefix, err);
+    }
+    const size_t word = word_of(at, length);
+    if (word < NVT_COUNT_OF(words))
+        add(levels, word);
+    else
+        return levels->metrics.is_open ? nvt_metrics_wish_add(&levels->metrics, at, length, err)
+                                       : fail_unknown(text, at, length, err);
+    levels->metrics.is_open = 0;
+    return 0;
+}
+
 int nvt_levels_parse(const char *text, struct nvt_levels *levels, struct nvt_error *err)
 {
     *levels = (struct nvt_levels){0};
@@ -122,15 +156,13 @@ int nvt_levels_parse(const char *text, struct nvt_levels *levels, struct nvt_err
     if (levels->is_none)
         return 0;
     do {
-        size_t length = strcspn(at, ","), i = 0;
-        while (i < NVT_COUNT_OF(words) &&
-               (strlen(words[i].name) != length || strncmp(at, words[i].name, length) != 0))
-            i++;
-        if (i == NVT_COUNT_OF(words))
-            return fail_unknown(text, at, length, err);
-        add(levels, i);
+        const size_t length = strcspn(at, ",");
+        if (take_word(text, at, length, levels, err))
+            return -1;
         at += length;
     } while (*at++);
+    if (levels->trace & NVT_TRACE_METRICS)
+        nvt_metrics_wish_end(&levels->metrics);
     return levels->trace
                ? 0
                : nvt_fail(err,

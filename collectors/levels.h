@@ -9,12 +9,14 @@
 #include <stdio.h>
 
 #include "../lib/error.h"
+#include "metrics_wish.h"
 
 struct nvt_levels {
     uint64_t trace; /* enum nvt_trace_what bits */
     uint64_t
         asked; /* of these, what was named by itself: where nothing of it comes, that is worth a line */
-    int is_none; /* "none", a word of nsys, which stands alone: trace is 0 */
+    struct nvt_metrics_wish metrics; /* of the level of that name */
+    int is_none;                     /* "none", a word of nsys, which stands alone: trace is 0 */
     char unrecorded
         [128]; /* words of nsys whose calls are not recorded, with ", " between; "": none */
 };

@@ -16,6 +16,7 @@
 #include "../lib/commands.h"
 #include "../lib/cpu_coverage.h"
 #include "../lib/create_file.h"
+#include "../lib/gpu_counters.h"
 #include "../lib/hardware_counters.h"
 #include "../lib/program.h"
 #include "../lib/shell.h"
@@ -236,6 +237,18 @@ static void report_nothing(const struct nvt_record_request *request,
         report_no_ranges(request, result);
 }
 
+/* Why there are no GPU metrics, or not all, and what else may be in the way here. */
+static void report_unsampled(const struct nvt_record_result *result)
+{
+    char why[384];
+    const enum nvt_gpu_counters counters = nvt_gpu_counters(why, sizeof(why));
+    const char *other = strchr(why, ';');
+    if (counters == NVT_GPU_COUNTERS_ALLOWED && other)
+        nvt_message(stderr, "GPU metrics: %s%s", result->unsampled, other);
+    else
+        nvt_message(stderr, "GPU metrics: %s", result->unsampled);
+}
+
 static void report(const struct nvt_record_request *request, const struct nvt_record_result *result)
 {
     const struct nvt_record_options *options = &request->options;
@@ -258,6 +271,8 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
                     strerror(result->uncounted));
     if ((options->trace & NVT_TRACE_COUNTERS) && !nvt_hardware_counters(text, sizeof(text)))
         nvt_message(stderr, "cycles, instructions and cache misses are not counted: %s", text);
+    if (*result->unsampled)
+        report_unsampled(result);
     if (result->memory_kills)
         nvt_message(
             stderr, "the system killed %d process%s for memory: the limit here is %" PRIu64 " MiB",

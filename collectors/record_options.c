@@ -17,75 +17,6 @@
 #include "nsys_options.h"
 #include "output_name.h"
 
-static const char usage_text[] =
-    "usage: nvtally record [OPTIONS] -- COMMAND [ARGUMENTS…]\n\n"
-    "Runs COMMAND and records the NVTX ranges and the GPU work of it and of every\n"
-    "process that it starts. COMMAND keeps its input and output, and its exit status\n"
-    "is passed on.\n\n"
-    "  -o, --output FILE      the trace to write (default: trace.nvt; of ranks,\n"
-    "                         trace-rank0.nvt, …); in its name, %q{NAME} stands for\n"
-    "                         an environment variable, such as a rank, %h for the\n"
-    "                         host, %p for the process; an existing trace is kept\n"
-    "                         as trace.old.nvt\n"
-    "  -f, --force-overwrite  replace an existing trace\n"
-    "  -t, --trace LIST       what to record: nvtx, kernel (kernels, copies,\n"
-    "                         memsets), memory, api, sync, overhead, external,\n"
-    "                         graph, um (managed memory), machine (clocks, power,\n"
-    "                         load, and process), process (memory of each one),\n"
-    "                         mpi, nccl, osrt (OS calls that may block), cpu\n"
-    "                         (samples of the functions that run on the host),\n"
-    "                         counters (page faults, context switches, by range);\n"
-    "                         full: all but counters, cpu, graph, mpi, nccl, osrt\n"
-    "                         and um; all: all that this machine has but counters,\n"
-    "                         graph and nccl; list describes them\n"
-    "                         (default: nvtx,kernel)\n"
-    "      --preset NAME      python: nvtx,kernel,osrt,cpu,machine, and --pytorch\n"
-    "                         where PyTorch is used; --trace adds to it\n"
-    "      --python           --preset python; COMMAND may be a script:\n"
-    "                         nvtally record --python train.py\n"
-    "      --osrt-threshold NS\n"
-    "                         ignore OS calls shorter than NS nanoseconds\n"
-    "                         (default: 1000)\n"
-    "      --cpu-rate N       CPU samples per second of CPU time per thread, 1 to\n"
-    "                         1000 (default: 200)\n"
-    "      --capture RANGE    record only while this NVTX range is open: RANGE,\n"
-    "                         RANGE@DOMAIN (or DOMAIN@RANGE), RANGE@*; /N selects\n"
-    "                         the N-th of this name, from 0, and /FROM-TO several:\n"
-    "                         step/100-104; or cudaProfilerApi: from\n"
-    "                         cudaProfilerStart to cudaProfilerStop\n"
-    "  -y, --delay SECONDS    start recording after this delay (or 500ms, 5min)\n"
-    "  -d, --duration SECONDS\n"
-    "                         stop recording after this time; COMMAND continues\n"
-    "      --dormant          record nothing before 'nvtally ctl start' asks for it\n"
-    "      --iteration RANGE  with --dormant: the range of an iteration, of which\n"
-    "                         'nvtally ctl steps N' records N; RANGE, RANGE@DOMAIN\n"
-    "                         (default: iteration, with --pytorch)\n"
-    "      --budget SHARE     record so few iterations that COMMAND slows down by at\n"
-    "                         most SHARE, such as 1%; needs --iteration or --pytorch\n"
-    "      --kill SIGNAL      signal to COMMAND at the end of --duration: sigterm,\n"
-    "                         sigkill or a number (default: none)\n"
-    "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
-    "                         recorder: 30s, 5min, 2h\n"
-    "      --max-size SIZE    keep only the latest part, up to this size: 200M, 2G\n"
-    "      --on SIGNAL        SIGNAL (SIGUSR2) to nvtally record makes a copy of what\n"
-    "                         is recorded (nvtally ctl dump); COMMAND does not get it\n"
-    "      --on-slow WHAT     so does a range that takes long: 'step > 1.5 x median'\n"
-    "                         (of the 32 before it), 'step > 200ms'\n"
-    "      --on-exit-status   so does an exit status other than 0\n"
-    "      --dump-last TIME   such a copy has only what ended within this time before\n"
-    "      --pytorch          add ranges for what PyTorch does, without changing the\n"
-    "                         program: iterations, forward with its modules, loss,\n"
-    "                         backward, optimizer, data\n"
-    "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
-    "      --on-full WHAT     wait: a thread whose buffer is full waits (default);\n"
-    "                         drop: it continues, and lost events are counted\n"
-    "      --wait WHAT        all: record until the last descendant ends (default);\n"
-    "                         primary: only until COMMAND ends\n"
-    "      --level N          compression, 0 (none) to 19 (default: 1)\n"
-    "      --help             this text\n\n"
-    "Options of nsys profile are accepted where they apply.\n"
-    "Example:  nvtally record --python train.py && nvtally diagnose trace.nvt\n";
-
 /* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
 #define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
 
@@ -370,6 +301,7 @@ static int take_levels(const char *text, struct nvt_record_request *request, uin
     *trace = levels.trace;
     request->is_none = levels.is_none;
     request->asked = levels.asked;
+    request->options.metrics = levels.metrics;
     if (*levels.unrecorded)
         snprintf(request->notes + used, sizeof(request->notes) - used,
                  "--trace: calls of %s are not recorded\n", levels.unrecorded);
@@ -566,7 +498,7 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
         if (is_list)
             nvt_levels_list(stdout);
         else if (option == 'h')
-            fputs(usage_text, stdout);
+            fputs(nvt_record_usage, stdout);
         if (is_list || option == 'h')
             return 1;
         if (is_of_python(option, argv, request)) {

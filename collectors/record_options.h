@@ -18,6 +18,9 @@ struct nvt_record_request {
         [1024]; /* what was asked for in nsys's words and is not done: whole lines for stderr */
 };
 
+/* What --help prints. */
+extern const char nvt_record_usage[];
+
 /* 0 to go on, 1 when --help was answered on stdout, -1 with err. What was not given has its default. */
 int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *request,
                              struct nvt_error *err);

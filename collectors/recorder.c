@@ -296,6 +296,8 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     if (nvt_recorder_axis(recorder, err))
         return -1;
     recorder->control->cpu_period_ns = (uint64_t)options->cpu_period_ns;
+    memcpy(recorder->control->metrics, options->metrics.names, sizeof(options->metrics.names));
+    recorder->control->metrics_hz = options->metrics.hz;
     recorder->control->os_threshold =
         nvt_output_ticks(recorder->output, recorder->clock, options->os_threshold_ns);
     nvt_budget_prepare(recorder, options->budget);
@@ -331,6 +333,10 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->captured = atomic_load(&recorder->control->captured) != 0;
     result->homeless = atomic_load(&recorder->control->homeless);
     result->uncounted = (int)atomic_load(&recorder->control->uncounted);
+    if (atomic_load(&recorder->control->unsampled) == 2)
+        snprintf(result->unsampled, sizeof(result->unsampled), "%.*s",
+                 (int)sizeof(recorder->control->unsampled_why) - 1,
+                 recorder->control->unsampled_why);
     result->scarce = atomic_load(&recorder->control->scarce);
     result->processes = nvt_output_processes(recorder->output);
     result->threads = nvt_output_threads(recorder->output) - totals->device_threads;

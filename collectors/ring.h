@@ -31,6 +31,7 @@
 
 #include "../lib/costs.h"
 #include "../lib/trace_file.h"
+#include "metrics_wish.h"
 
 #define NVT_SESSION_ENV    "NVTALLY_SESSION"
 #define NVT_SESSION_PREFIX "nvtally-" /* of the folder's name; six characters of mkdtemp follow */
@@ -40,7 +41,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 22u
+#define NVT_SHARED_VERSION 24u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
@@ -116,6 +117,12 @@ struct nvt_control {
     _Atomic uint64_t part_from[NVT_PARTS], part_to[NVT_PARTS];
     _Atomic uint64_t budget_iterations, budget_recorded, budget_elapsed, budget_spent,
         budget_watched, budget_error;
+    /* --trace metrics: what to sample, and why it was not, or not all: the first process that finds out sets `unsampled` to 1, and
+     * to 2 when the text is there. */
+    char metrics[NVT_METRICS_NAMES];
+    uint32_t metrics_hz;
+    _Atomic uint32_t unsampled;
+    char unsampled_why[192];
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
     _Atomic uint32_t
         owing; /* processes that use a device and have not handed over all of the window's records */
@@ -139,6 +146,7 @@ enum nvt_trace_what {
         8192, /* the memory of processes, which the recorder samples; part of MACHINE */
     NVT_TRACE_NCCL = 16384,     /* what NCCL says of itself, as ranges of its profiler plugin */
     NVT_TRACE_COUNTERS = 32768, /* CPU counts of threads at each push and pop */
+    NVT_TRACE_METRICS = 65536,  /* counters of devices, sampled */
 };
 /* All but the coarser view of graphs, and what slows managed memory down. */
 #define NVT_TRACE_FULL 127u

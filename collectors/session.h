@@ -10,6 +10,7 @@
 
 #include "../lib/error.h"
 #include "../lib/python_stacks.h"
+#include "metrics_wish.h"
 #include "refusal.h"
 #include "retain.h"
 #include "ring.h"
@@ -28,9 +29,10 @@ struct nvt_record_options {
         *iteration;   /* of is_dormant: which ranges are iterations, as of `capture`; or NULL */
     int pytorch;      /* PyTorch has ranges of its modules, its backward passes and its steps */
     int wait_for_all; /* go on until the last descendant has ended, not only the command */
-    int64_t os_threshold_ns; /* shorter OS calls are left out */
-    int64_t cpu_period_ns;   /* CPU time of a thread between two of its samples */
-    int level;               /* of zstd; 0 stores uncompressed */
+    int64_t os_threshold_ns;         /* shorter OS calls are left out */
+    int64_t cpu_period_ns;           /* CPU time of a thread between two of its samples */
+    struct nvt_metrics_wish metrics; /* of NVT_TRACE_METRICS */
+    int level;                       /* of zstd; 0 stores uncompressed */
     int overwrite; /* a trace that is there is written over; else it is kept under another name */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
@@ -82,9 +84,10 @@ struct nvt_record_result {
     int is_over;      /* options.duration_ns was over before the command ended */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
-    uint64_t nested;   /* events of signal handlers that interrupted an event */
-    uint64_t homeless; /* events of threads that could get no ring */
-    int uncounted;     /* errno of a process where the system refused CPU counts; 0: none */
+    uint64_t nested;     /* events of signal handlers that interrupted an event */
+    uint64_t homeless;   /* events of threads that could get no ring */
+    int uncounted;       /* errno of a process where the system refused CPU counts; 0: none */
+    char unsampled[192]; /* why GPU metrics were not sampled, or not all; "": they were */
     uint64_t
         scarce; /* bytes: a control group's limit that left no memory for more or larger rings; 0: none did */
     uint64_t

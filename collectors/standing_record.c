@@ -128,6 +128,7 @@ static void begin_epoch(struct nvt_recorder *recorder)
     atomic_store(&control->ended, 0);
     atomic_store(&control->homeless, 0);
     atomic_store(&control->uncounted, 0);
+    atomic_store(&control->unsampled, 0);
     atomic_store(&control->scarce, 0);
     atomic_store(&control->captured, 0);
     atomic_store(&control->taken, 0);

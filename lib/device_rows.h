@@ -27,6 +27,7 @@ enum nvt_device_kind {
     NVT_DEVICE_POOL,
     NVT_DEVICE_OVERHEAD,
     NVT_DEVICE_UM,         /* managed memory other than migrations: faults, thrashing … */
+    NVT_DEVICE_SAMPLE,     /* what counters of a device were over an interval */
     NVT_DEVICE_TIMED = 32, /* from here on rows have no times */
     NVT_DEVICE_EXTERNAL = 32,
     NVT_DEVICE_DEVICE,
@@ -39,6 +40,7 @@ enum nvt_device_kind {
     NVT_DEVICE_CAPTURE,   /* capturing begins or ends at the chunk's time */
     NVT_DEVICE_PROBLEM,   /* something that could not be recorded, in words */
     NVT_DEVICE_EVENT,     /* a call that recorded an event on a stream */
+    NVT_DEVICE_METRIC,    /* which counter a value of NVT_DEVICE_SAMPLE is of */
 };
 
 /* Fields by kind. START and END of every timed row, CORRELATION of most. */
@@ -126,6 +128,8 @@ enum {
     NVT_UM_FLAGS, /* CUpti_ActivityUnifiedMemoryAccessType, …RemoteMapCause of a map */
     NVT_UM_FIELDS
 };
+/* Of a device, whose metrics come in the order of their numbers: each the bits of a float. */
+enum { NVT_SAMPLE_DEVICE = 2, NVT_SAMPLE_VALUES, NVT_SAMPLE_MOST = 16 /* values */ };
 enum { NVT_EXT_CORRELATION, NVT_EXT_KIND, NVT_EXT_ID, NVT_EXT_FIELDS };
 enum {
     NVT_DEV_ID,
@@ -160,6 +164,16 @@ enum {
 enum { NVT_CAPTURE_BEGIN, NVT_CAPTURE_FIELDS }; /* 1: begins, 0: ends */
 enum { NVT_PROBLEM_TEXT, NVT_PROBLEM_FIELDS };
 enum { NVT_EVENT_CORRELATION, NVT_EVENT_CONTEXT, NVT_EVENT_STREAM, NVT_EVENT_ID, NVT_EVENT_FIELDS };
+
+enum {
+    NVT_METRIC_DEVICE,
+    NVT_METRIC_NUMBER, /* from 0 */
+    NVT_METRIC_NAME,   /* as reports have it */
+    NVT_METRIC_UNIT,
+    NVT_METRIC_ABOUT, /* as CUPTI has it */
+    NVT_METRIC_INTERVAL_NS,
+    NVT_METRIC_FIELDS
+};
 
 #define NVT_DEVICE_FIELDS_MAX 24
 

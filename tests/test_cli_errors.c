@@ -311,6 +311,8 @@ static void test_unknown_values(void **state)
         {"nvtally", "run", "linear", "--backend", "no_such_backend"},
         {"nvtally", "run", "linear", "--collect", "no_such_level"},
         {"nvtally", "record", "--trace", "no_such_kind", "--", "true"},
+        {"nvtally", "record", "--trace", "kernel,metrics=no_such_metric", "--", "true"},
+        {"nvtally", "record", "--trace", "metrics@no_such_rate", "--", "true"},
         {"nvtally", "record", "--on-full", "no_such_way", "--", "true"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(bad); i++)

@@ -1033,8 +1033,8 @@ static void what_rules_could_not_look_at_is_said(void **state)
          1,
          {"2 of 50 rules skipped: no memory events in the trace (",
           "9 of 50 rules skipped: no NVTX ranges in the trace",
-          "3 of 50 rules skipped: no GPU metrics in the trace (nsys profile "
-          "--gpu-metrics-devices=all)\n",
+          "3 of 50 rules skipped: no GPU metrics in the trace (nvtally record --trace "
+          "metrics)\n",
           " rules skipped: no OS calls, CPU samples, machine samples",
           "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
         {0,

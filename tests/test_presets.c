@@ -70,6 +70,55 @@ static void lists_of_levels(void **state)
     assert_string_equal(text, "");
 }
 
+static void metrics_have_names_and_a_rate(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *first;
+        uint64_t trace;
+        uint32_t count, hz;
+    } cases[] = {
+        {"metrics", "gr__cycles_active", NVT_TRACE_METRICS, 8, 10000},
+        {"nvtx,metrics@20kHz,cpu", "gr__", NVT_TRACE_METRICS | NVT_TRACE_NVTX | NVT_TRACE_CPU, 8,
+         20000},
+        {"metrics=throughput@10Hz", "gr__", NVT_TRACE_METRICS, 8, 10},
+        {"metrics=a__b.sum,kernel", "a__b.sum\n", NVT_TRACE_METRICS | NVT_TRACE_KERNEL, 1, 10000},
+        {"metrics=a__b.sum,c__d.avg@1.5kHz,nvtx", "a__b.sum\nc__d.avg\n",
+         NVT_TRACE_METRICS | NVT_TRACE_NVTX, 2, 1500},
+        {"metrics=throughput,a__b.sum", "gr__", NVT_TRACE_METRICS, 9, 10000},
+    };
+    static const char *const wrong[][2] = {
+        {"metrics=", "there is no ''"},
+        {"metrics=dram", "there is no 'dram'"},
+        {"metrics=a__b", "there is no 'a__b'"},
+        {"metrics=a__b.sum,zzz", "there is no 'zzz'"},
+        {"metrics=a__b.sum,nvtx,c__d.sum", "there is no 'c__d.sum'"},
+        {"metrics@5Hz", "from 10Hz to 200kHz"},
+        {"metrics@300kHz", "from 10Hz to 200kHz"},
+        {"metrics@", "from 10Hz to 200kHz"},
+        {"metrics@fast", "from 10Hz to 200kHz"},
+        {"metrics@20kHz,a__b.sum", "there is no 'a__b.sum'"},
+        {"metrics=throughput,throughput,a__b.sum", "16 names at most"},
+        {"metricsx", "there is no 'metricsx'"},
+    };
+    struct nvt_levels parsed;
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        assert_int_equal(nvt_levels_parse(cases[i].text, &parsed, &err), 0);
+        assert_int_equal(parsed.trace, cases[i].trace);
+        assert_int_equal(parsed.metrics.count, cases[i].count);
+        assert_int_equal(parsed.metrics.hz, cases[i].hz);
+        assert_memory_equal(parsed.metrics.names, cases[i].first, strlen(cases[i].first));
+    }
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        err = (struct nvt_error)NVT_ERROR_INIT;
+        assert_int_equal(nvt_levels_parse(wrong[i][0], &parsed, &err), -1);
+        if (!strstr(err.message, wrong[i][1]))
+            fail_msg("%s: %s", wrong[i][0], err.message);
+    }
+    assert_int_equal(levels("all") & NVT_TRACE_METRICS, 0);
+    assert_int_equal(levels("full") & NVT_TRACE_METRICS, 0);
+}
+
 static void wrong_lists(void **state)
 {
     (void)state;
@@ -585,6 +634,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_levels),
+        cmocka_unit_test(metrics_have_names_and_a_rate),
         cmocka_unit_test(wrong_lists),
         cmocka_unit_test(options_of_nsys),
         cmocka_unit_test(every_word_of_nsys_is_known),

@@ -50,7 +50,7 @@ static const struct {
     {NVT_RULE_METRICS,
      "metrics",
      "GPU metrics",
-     {"nsys profile --gpu-metrics-devices=all", "nsys profile --gpu-metrics-devices=all",
+     {"nvtally record --trace metrics", "nsys profile --gpu-metrics-devices=all",
       "nsys profile --gpu-metrics-devices=all"}},
     /* Of torch.profiler alone: elsewhere other rules look at the same, and nothing is missing. */
     {NVT_RULE_OPERATORS, "", "torch.profiler operators without a GPU", {"", "", ""}},

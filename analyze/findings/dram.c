@@ -82,8 +82,8 @@ const struct nvt_rule nvt_rule_dram = {
              "the multiprocessors would have time for more FLOPs than they get data for.",
     .found =
         "Samples of the GPU's counters have reads and writes of the device's memory in percent "
-        "of its peak; the kernels that run in these samples are named. Needs nsys profile "
-        "--gpu-metrics-devices=all; the metrics are those of the whole GPU.",
+        "of its peak; the kernels that run in these samples are named. Needs record --trace "
+        "metrics, or nsys's GPU metrics; the metrics are those of the whole GPU.",
     .threshold =
         "75 % of the peak, read and written together, in samples that make up 20 % of the "
         "time: a plain copy reaches 80 to 95 %. The cost is all of that time, which is more "

@@ -76,7 +76,7 @@ const struct nvt_rule nvt_rule_pcie = {
              "meanwhile. Faster kernels change nothing.",
     .found =
         "Samples of the GPU's counters have both directions of the bus and the share of active "
-        "multiprocessors. Needs nsys profile --gpu-metrics-devices=all.",
+        "multiprocessors. Needs record --trace metrics, or nsys's GPU metrics.",
     .threshold =
         "75 % of the bus's peak one way, with less than 10 % of the multiprocessors active, "
         "in 10 % of the time: copies that kernels overlap cost nothing",

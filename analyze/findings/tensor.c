@@ -88,8 +88,8 @@ const struct nvt_rule nvt_rule_tensor = {
         "of the FLOP/s that tensor cores reach: the type, its setting or the layout rules them "
         "out.",
     .found = "Samples of the GPU's counters have the time in which tensor cores are active; it is "
-             "averaged over GEMMs of three sample intervals and more. Needs nsys profile "
-             "--gpu-metrics-devices=all.",
+             "averaged over GEMMs of three sample intervals and more. Needs record --trace "
+             "metrics, or nsys's GPU metrics.",
     .threshold =
         "less than 5 % active, as the upper bound, in GEMMs that take 20 % of the time. The "
         "cost is all of their time, which is more than any change can gain",

@@ -367,6 +367,7 @@ static void free_reader(struct nvt_file_reader *reader)
     nvt_file_counters_free(&reader->counters);
     free(reader->heaps.items);
     nvt_file_machine_free(&reader->machine);
+    nvt_file_metrics_free(&reader->metrics);
     nvt_frame_tree_free(&reader->frames);
     free(reader->mpi.items);
     free(reader->collectives.items);

@@ -148,6 +148,25 @@ struct nvt_file_machine {
     size_t sample_count;
 };
 
+/* Samples of devices' counters, kept until all threads are known (nvt_metrics.c). */
+struct nvt_file_metrics {
+    struct nvt_file_metric {
+        uint32_t process, device;   /* of the model; of the process */
+        uint32_t name, unit, about; /* strings of the model */
+        uint32_t row;               /* of counters, when complete; NVT_NONE: it has no sample */
+    } * items;
+    uint32_t count;
+    struct nvt_map places; /* process << 32 | device << 8 | number -> place in `items` */
+    struct nvt_file_metric_sample {
+        int64_t end; /* ns of CLOCK_MONOTONIC */
+        uint32_t process, device, count;
+        size_t first; /* of its values */
+    } * samples;
+    size_t sample_count;
+    float *values;
+    size_t value_count;
+};
+
 /* What MPI calls say, until their ranges are moved (nvt_mpi.c). */
 struct nvt_file_mpi {
     struct nvt_mpi_said *items;
@@ -223,6 +242,7 @@ struct nvt_file_reader {
     struct nvt_file_heaps heaps;
     uint64_t out_of_time; /* deferred events that were left out */
     struct nvt_file_machine machine;
+    struct nvt_file_metrics metrics;
     struct nvt_file_mpi mpi;
     struct nvt_file_collectives collectives;
     struct nvt_file_counts counts;
@@ -279,6 +299,9 @@ int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk
 
 /* Fill the trace's counters with them, whose times start at `origin`. 0, or -1 when out of memory. */
 int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin);
+/* The same of samples of devices' counters. */
+int nvt_file_complete_metrics(struct nvt_file_reader *reader, int64_t origin);
+void nvt_file_metrics_free(struct nvt_file_metrics *metrics);
 void nvt_file_machine_free(struct nvt_file_machine *machine);
 
 /* A chunk of OS calls, whose times are ticks until all is read. 0, or -1: it is malformed, or there is no memory. */

@@ -434,6 +434,7 @@ static int (*const readers[])(const struct nvt_device_chunk *, const struct nvt_
     [NVT_DEVICE_POOL] = read_memory,
     [NVT_DEVICE_OVERHEAD] = read_cost,
     [NVT_DEVICE_UM] = nvt_device_read_um,
+    [NVT_DEVICE_SAMPLE] = nvt_device_read_sample,
     [NVT_DEVICE_EXTERNAL] = read_external,
     [NVT_DEVICE_DEVICE] = read_device,
     [NVT_DEVICE_CONTEXT] = read_context,
@@ -444,6 +445,7 @@ static int (*const readers[])(const struct nvt_device_chunk *, const struct nvt_
     [NVT_DEVICE_CAPTURE] = read_edge,
     [NVT_DEVICE_PROBLEM] = read_problem,
     [NVT_DEVICE_EVENT] = read_event,
+    [NVT_DEVICE_METRIC] = nvt_device_read_metric,
 };
 
 int nvt_device_knows(uint64_t kind)

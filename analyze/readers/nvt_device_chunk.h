@@ -49,6 +49,10 @@ int nvt_device_read_um(const struct nvt_device_chunk *chunk, const struct nvt_de
 int nvt_device_read_migration(const struct nvt_device_chunk *chunk,
                               const struct nvt_device_row *row, uint32_t *detail);
 
+/* Which counter of a device a number stands for, and a sample of all of them. 0, or -1 when out of memory. */
+int nvt_device_read_metric(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
+int nvt_device_read_sample(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
+
 /* A thread known by its tid only, until all threads are. UINT32_MAX when out of memory. */
 uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid);
 

@@ -260,7 +260,8 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture") ||
                      nvt_trace_meta(trace, "delay") || nvt_trace_meta(trace, "recorded");
     if (nvt_file_complete_counters(reader, completion.origin) ||
-        nvt_file_complete_machine(reader, completion.origin))
+        nvt_file_complete_machine(reader, completion.origin) ||
+        nvt_file_complete_metrics(reader, completion.origin))
         return -1;
     /* Those that NVTX has not seen have no time yet. */
     for (uint32_t i = 0; i < nvt_file_thread_count(reader); i++)

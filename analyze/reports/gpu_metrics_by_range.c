@@ -196,7 +196,8 @@ const struct nvt_report nvt_report_gpu_metrics_by_range = {
     .title = "GPU metrics of ranges",
     .columns = COLUMNS(RANGE, "Instances"),
     .order = {"-Device Time (ns)", "Range", "Metric"},
-    .missing = "no GPU metrics in the input (nsys profile --gpu-metrics-devices=all)",
+    .missing =
+        "no GPU metrics in the input (record --trace metrics, or nsys --gpu-metrics-devices=all)",
     .nothing = "no range lasts three sample intervals on the device",
     .is_in = is_in,
     .of_input = put_gpu_metrics_by_range,

@@ -34,6 +34,7 @@
     X(cuptiActivityConfigureUnifiedMemoryCounter,                                                  \
       (CUpti_ActivityUnifiedMemoryCounterConfig * config, uint32_t count))                         \
     X(cuptiActivitySetAttribute, (CUpti_ActivityAttribute which, size_t * size, void *value))      \
+    X(cuptiGetDeviceId, (CUcontext context, uint32_t * device))                                    \
     X(cuptiSetThreadIdType, (CUpti_ActivityThreadIdType type))
 
 /* X(function, arguments): those of the second interface (cupti_second.h), which older versions lack. */

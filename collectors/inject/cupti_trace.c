@@ -16,6 +16,7 @@
 #include "../cupti_decode.h"
 #include "../cupti_keep.h"
 #include "capture.h"
+#include "cupti_metrics.h"
 #include "cupti_second.h"
 #include "device.h"
 #include "exit_hook.h"
@@ -210,6 +211,7 @@ static void tell_of_others(int64_t asked)
 static void hand_over(int final)
 {
     int64_t asked = nvt_monotonic_ns();
+    nvt_cupti_metrics_round(&cupti.api, &cupti.seen, (int)atomic_load(&cupti.is_up), final);
     if (!cupti.own_clock)
         add_moment();
     /* A program may come up with CUDA and never use it: then there is nothing to ask for. */
@@ -283,7 +285,8 @@ static void *flush(void *memory)
         }
         decode_filled();
         nvt_cupti_window_follow(hand_over);
-        wait_on(&cupti.bell, bell, nvt_cupti_window_wait(next - now));
+        nvt_cupti_metrics_round(&cupti.api, &cupti.seen, (int)atomic_load(&cupti.is_up), 0);
+        wait_on(&cupti.bell, bell, nvt_cupti_metrics_wait(nvt_cupti_window_wait(next - now)));
     }
     if (!cupti.seen.devices && atomic_load(&cupti.is_up))
         hand_over(0);
@@ -405,6 +408,8 @@ void nvt_cupti_capture(void)
     if (!is_open())
         return;
     switch_recording(refused, sizeof(refused));
+    if (nvt_session.control->trace & NVT_TRACE_METRICS)
+        nvt_cupti_ring_bell();
     report_refused(refused);
 }
 
@@ -449,6 +454,8 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
     if (is_open() && !nvt_cupti_state(&cupti.api, domain, id, data, text, sizeof(text)))
         problem(text);
     if (is_active() && domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
+            nvt_cupti_metrics_context(&cupti.api, data);
         /* The driver may have handlers of its own since we were loaded, behind which it gives CUPTI nothing. */
         if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED && !atomic_exchange(&cupti.is_up, 1))
             finish_at_exit();

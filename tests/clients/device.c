@@ -156,6 +156,19 @@ static void captured(void)
     step("after", 1);
 }
 
+/* Until the counters of the device were read a hundred times, or it was said that they cannot be. */
+static void sampled(int number)
+{
+    void *library = dlopen(getenv("NVTALLY_CUPTI"), RTLD_NOW);
+    stand_in_wait_for_samples_function wait;
+    *(void **)&wait = find(library, "stand_in_wait_for_samples");
+    step("sampled", 2);
+    if (!wait(100))
+        exit(8);
+    if (number)
+        raise(number);
+}
+
 /* Captures end while what they launched is still running. */
 static void captured_running(void)
 {
@@ -446,6 +459,8 @@ int main(int argc, char **argv)
         forks();
     else if (!strcmp(how, "beside"))
         beside();
+    else if (!strncmp(how, "sampled", 7))
+        sampled(strcmp(how, "sampled") ? SIGKILL : 0);
     else
         contexts(how);
     return in_other_ways(how);

@@ -2,22 +2,27 @@
 STAND_IN := $(BUILD)/tests/libcupti-stand-in.so
 
 STAND_IN_SRC := $(sort $(wildcard tests/cupti/*.c))
-$(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) | $(BUILD)/tests/cupti-headers
+$(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) collectors/inject/cupti_profiler.h | $(BUILD)/tests/cupti-headers
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
 
 # And one for a libcupti with the second interface.
 STAND_IN_SECOND := $(BUILD)/tests/libcupti-stand-in-second.so
-$(STAND_IN_SECOND): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) collectors/inject/cupti_second.h | $(BUILD)/tests/cupti-headers
+$(STAND_IN_SECOND): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) collectors/inject/cupti_second.h collectors/inject/cupti_profiler.h | $(BUILD)/tests/cupti-headers
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) -DSTAND_IN_SECOND $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
 $(BUILD)/tests/test_cupti_second: | all $(STAND_IN_SECOND) $(STAND_IN) $(BUILD)/tests/clients/device
 $(BUILD)/tests/test_heaps: | all $(STAND_IN) $(BUILD)/tests/clients/heaps
 
-CUPTI_TESTS := $(call obj,tests/test_cupti.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c)
+CUPTI_TESTS := $(call obj,tests/test_cupti.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c tests/test_gpu_sampling.c tests/test_metric_sets.c)
 $(CUPTI_TESTS): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(CUPTI_TESTS): | $(BUILD)/tests/cupti-headers
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device
+$(BUILD)/tests/test_gpu_sampling: | all $(STAND_IN) $(STAND_IN_SECOND) $(BUILD)/tests/clients/device
+$(BUILD)/tests/test_gpu_sampling: $(call pic,collectors/inject/cupti_metrics_clock.c)
+$(BUILD)/tests/test_metric_sets: $(call pic,collectors/inject/cupti_metric_set.c)
+# cupti_profiler_host.h of CUDA 13.0 includes C++'s <string>, which C has not: an empty file stands for it.
+$(call obj,tests/test_metric_sets.c): EXTRA_CPPFLAGS += -isystem tests/cupti/no_string
 $(BUILD)/tests/test_cupti_buffers: $(call pic,collectors/inject/cupti_buffers.c)
 # It is shown an object that the test has made up.
 $(BUILD)/tests/test_exit_hook: $(call pic,collectors/inject/exit_hook.c)

@@ -32,6 +32,10 @@ typedef void (*stand_in_take_over_function)(void);
 /* The next `count` records find no room. */
 typedef void (*stand_in_drop_function)(uint64_t count);
 
+/* PM sampling: returns when so many samples were decoded, and what they became was asked for and sent (the next decoding has
+ * begun), or when it was refused, or when half a minute has passed: 0. */
+typedef int (*stand_in_wait_for_samples_function)(uint64_t count);
+
 /* --- of a device that really runs something (tests/emulated): each is recorded if it is wanted --- */
 
 /* The time as CUPTI has it, and a new number of a call, by which what the call gave to the device is known. */
