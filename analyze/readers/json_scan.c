@@ -342,7 +342,32 @@ static enum nvt_json_scanned scan_value(struct nvt_json_scan *scan, const char *
     return token.end ? take_plain(scan, at, token, type) : NVT_JSON_MORE;
 }
 
-/* A key, and its value as far as that follows as is usual. */
+/* Behind a number that nobody wants, as most are written, and what follows it; NULL: the grammar has to look at it. */
+static const char *unwanted_end(const char *at, const char *end)
+{
+    const char *const first = at;
+    at += at < end && *at == '-';
+    if (end - at < 2 || !nvt_json_is_digit(*at) || (*at == '0' && nvt_json_is_digit(at[1])))
+        return NULL;
+    while (at < end && nvt_json_is_digit(*at))
+        at++;
+    if (end - at > 1 && *at == '.' && nvt_json_is_digit(at[1]))
+        for (at++; at < end && nvt_json_is_digit(*at);)
+            at++;
+    const int is_over = at < end && (*at == ',' || *at == '}' || nvt_json_is_blank(*at));
+    return is_over && at - first <= NVT_JSON_TOKEN ? at : NULL;
+}
+
+/* The key behind a comma; NULL: something else is there. */
+static const char *next_key(const char *at, const char *end)
+{
+    if (at == end || *at != ',')
+        return NULL;
+    at = nvt_json_blanks_end(at + 1, end);
+    return at < end && *at == '"' ? at : NULL;
+}
+
+/* A key and its value, as far as that follows as is usual. */
 static enum nvt_json_scanned scan_member(struct nvt_json_scan *scan, const char **at,
                                          const char *end, int is_last)
 {
@@ -351,7 +376,28 @@ static enum nvt_json_scanned scan_member(struct nvt_json_scan *scan, const char 
         return status;
     scan->expects = VALUE;
     *at += (*at)[1] == ' ' ? 2 : 1;
+    const char *const behind = scan->is_unwanted ? unwanted_end(*at, end) : NULL;
+    if (behind) {
+        value_is_over(scan);
+        *at = behind;
+        return NVT_JSON_GOES_ON;
+    }
     return nvt_json_is_blank(**at) ? NVT_JSON_GOES_ON : scan_value(scan, at, end, is_last);
+}
+
+/* Members from a key on, as far as they follow as is usual. */
+static enum nvt_json_scanned scan_members(struct nvt_json_scan *scan, const char **at,
+                                          const char *end, int is_last)
+{
+    for (;;) {
+        const enum nvt_json_scanned status = scan_member(scan, at, end, is_last);
+        const char *const key =
+            status == NVT_JSON_GOES_ON && scan->expects == COMMA_OR_END ? next_key(*at, end) : NULL;
+        if (!key)
+            return status;
+        scan->expects = KEY;
+        *at = key;
+    }
 }
 
 static enum nvt_json_scanned scan_comma_or_end(struct nvt_json_scan *scan, const char **at)
@@ -375,7 +421,7 @@ static enum nvt_json_scanned scan_token(struct nvt_json_scan *scan, const char *
     case KEY:
         if (**at == '}' && scan->expects == KEY_OR_END)
             return close_bracket(scan, at, 0);
-        return **at == '"' ? scan_member(scan, at, end, is_last) : wrong(scan, "a key is missing");
+        return **at == '"' ? scan_members(scan, at, end, is_last) : wrong(scan, "a key is missing");
     case COLON:
         if (**at != ':')
             return wrong(scan, "a colon is missing");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
 #include "kineto_keys.h"
 #include "kineto_parser.h"
 #include "other_formats.h"
@@ -11,8 +12,12 @@ static int on_key(void *context, const char *text, size_t size)
 {
     struct nvt_kineto_parser *parser = context;
     const enum nvt_kineto_place place = parser->places[parser->depth];
+    if (place == IN_ARGS && !nvt_kineto_may_count(&parser->reader.event)) {
+        parser->key = nvt_kineto_key(text, size); /* most keys of a file */
+        return parser->key == OTHER_KEY ? NVT_JSON_SKIP : 0;
+    }
     parser->key = OTHER_KEY;
-    if (place == IN_ARGS && nvt_kineto_may_count(&parser->reader.event)) {
+    if (place == IN_ARGS) {
         parser->entry = nvt_strings_add(parser->strings, text, size);
         if (parser->entry == NVT_NO_STRING)
             return nvt_kineto_parser_no_memory(parser);
@@ -25,10 +30,7 @@ static int on_key(void *context, const char *text, size_t size)
     parser->reader.is_own |= place == IN_ROOT && parser->key == KEY_OWN;
     parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
                              parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
-    return parser->key == OTHER_KEY &&
-                   (place != IN_ARGS || !nvt_kineto_may_count(&parser->reader.event))
-               ? NVT_JSON_SKIP
-               : 0;
+    return parser->key == OTHER_KEY && place != IN_ARGS ? NVT_JSON_SKIP : 0;
 }
 
 /* Whether shapes of the event say what work it is; its name stands before them. */
@@ -135,16 +137,27 @@ static int end_ranks(struct nvt_kineto_parser *parser, enum nvt_kineto_place pla
     return members == NVT_NO_STRING ? nvt_kineto_parser_no_memory(parser) : 0;
 }
 
-/* What its shapes say. */
+/* What its shapes say: an operator is called with few of them, again and again. */
 static int add_work(struct nvt_kineto_parser *parser)
 {
     struct nvt_kineto_event *event = &parser->reader.event;
+    const struct nvt_shapes *shapes = &parser->shapes;
+    struct nvt_kineto_work *known = &parser->works[((uint64_t)shapes->size[0][0] * 31 +
+                                                    (uint64_t)shapes->size[1][0] + event->name) %
+                                                   NVT_COUNT_OF(parser->works)];
     char work[NVT_OPERATOR_WORK_MAX];
-    if (!nvt_operator_work(nvt_strings_get(parser->strings, event->name, NULL), &parser->shapes,
-                           work))
-        return 0;
-    event->work = nvt_strings_add_text(parser->strings, work);
-    return event->work == NVT_NO_STRING ? nvt_kineto_parser_no_memory(parser) : 0;
+    if (known->name != event->name || !nvt_shapes_are_same(&known->shapes, shapes)) {
+        known->name = 0;
+        known->work = 0;
+        if (nvt_operator_work(nvt_strings_get(parser->strings, event->name, NULL), shapes, work))
+            known->work = nvt_strings_add_text(parser->strings, work);
+        if (known->work == NVT_NO_STRING)
+            return nvt_kineto_parser_no_memory(parser);
+        known->name = event->name;
+        known->shapes = *shapes;
+    }
+    event->work = known->work;
+    return 0;
 }
 
 /* The event is whole. Ids of arrows that nobody follows would fill the table of strings: PyTorch has one for each launch. */
@@ -239,6 +252,7 @@ static int begin_ahead(void *items)
     if (nvt_kineto_events_clear(parser->events))
         return -1;
     parser->strings = parser->events->strings;
+    memset(parser->works, 0, sizeof(parser->works));
     parser->places[1] = IN_ROOT;
     parser->places[2] = IN_EVENTS;
     parser->depth = 2;

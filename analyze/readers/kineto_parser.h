@@ -32,6 +32,12 @@ enum nvt_kineto_place {
     IN_SKIPPED
 };
 
+/* What work an operator of that name and those shapes does; name 0: none is known. */
+struct nvt_kineto_work {
+    uint32_t name, work; /* strings of the parser */
+    struct nvt_shapes shapes;
+};
+
 struct nvt_kineto_parser {
     struct nvt_kineto reader;
     struct nvt_strings *strings;      /* of the trace, or of events that are read ahead: */
@@ -54,6 +60,7 @@ struct nvt_kineto_parser {
     int is_rocprofv3;
     uint32_t entry;           /* key of an event's args that may be of a counter */
     struct nvt_shapes shapes; /* of the event */
+    struct nvt_kineto_work works[16];
 };
 
 /* What a parser is called with, which is the context. */

@@ -253,8 +253,11 @@ static void shape_value(struct nvt_shapes *shapes, const char *text, size_t size
 static void type_value(struct nvt_shapes *shapes, const char *text, size_t size)
 {
     char *type = shapes->types < NVT_SHAPE_INPUTS ? shapes->type[shapes->types++] : NULL;
-    if (type)
-        snprintf(type, sizeof(*shapes->type), "%.*s", (int)(size < 64 ? size : 64), text);
+    const size_t most = sizeof(*shapes->type) - 1, kept = size < most ? size : most;
+    if (!type)
+        return;
+    memcpy(type, text, kept);
+    type[kept] = 0;
 }
 
 int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, size_t size)

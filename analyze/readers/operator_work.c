@@ -50,6 +50,23 @@ static const struct known *find(const char *name)
     return NULL;
 }
 
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+int nvt_shapes_are_same(const struct nvt_shapes *a, const struct nvt_shapes *b)
+{
+    int same = a->inputs == b->inputs && a->types == b->types;
+    for (unsigned i = 0; i < least(a->inputs, NVT_SHAPE_INPUTS) && same; i++)
+        same = a->sizes[i] == b->sizes[i] &&
+               !memcmp(a->size[i], b->size[i],
+                       least(a->sizes[i], NVT_SHAPE_SIZES) * sizeof(a->size[i][0]));
+    for (unsigned i = 0; i < least(a->types, NVT_SHAPE_INPUTS) && same; i++)
+        same = !strcmp(a->type[i], b->type[i]);
+    return same;
+}
+
 int nvt_is_operator_with_work(const char *name)
 {
     /* Asked of every operator of a file: by its length, most are none. Those of attention are the longest. */

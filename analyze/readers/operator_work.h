@@ -24,6 +24,9 @@ struct nvt_shapes {
     char type[NVT_SHAPE_INPUTS][16]; /* "float", "c10::BFloat16" … */
 };
 
+/* Whether two operators have the same inputs, as far as they are kept. */
+int nvt_shapes_are_same(const struct nvt_shapes *a, const struct nvt_shapes *b);
+
 /* Whether an operator of that name is known: only its shapes are worth reading. */
 int nvt_is_operator_with_work(const char *name);
 
