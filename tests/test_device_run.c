@@ -67,7 +67,7 @@ static void wrong_words_are_refused(void **state)
 #define EVERY_PART                                                                                 \
     "build check losses accumulate beside_linear overhead beside_transformer switchback "          \
     "beside_gpipe fragments gpipe train nccl sanitize beside_switchback transformer nsys "         \
-    "twice cupti endings beside_forms beside_fused warmup devices nccl_devices pack"
+    "twice cupti metrics endings beside_forms beside_fused warmup devices nccl_devices pack"
 
 static void without_a_device_parts_are_not_run(void **state)
 {
@@ -840,6 +840,68 @@ static void what_is_ours_of_a_level_is_told(void **state)
     cli_result_free(&result);
 }
 
+/* Counters that are sampled: whether they may be, bytes of copies next to those that were moved, and what sampling costs. */
+static void counters_are_held_against_what_is_known(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "case $1 in\n"
+        "run) while [ $# -gt 1 ]; do shift; done; mkdir -p \"$1\"\n"
+        "echo '{\"status\": \"ok\", \"forward_ns_median\": '${NS:-1000}', \"backward_ns_median\": "
+        "0}' >\"$1/results.jsonl\" ;;\n"
+        "record) echo \"$*\" >>\"$HELD\"\n"
+        "case \"$* \" in *metrics*) [ -z \"$REFUSED\" ] || echo \"nvtally: GPU metrics: "
+        "$REFUSED\" >&2 ;; esac\n"
+        "case \"$* \" in *metrics@1kHz*) NS=1010 ;; *@10kHz*) NS=1050 ;; *@100kHz*) NS=1500 ;; "
+        "esac\n"
+        "export NS; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\" ;;\n"
+        "stats) echo ':device,GPU 0,dram__bytes_read.sum.per_second,B/s,1,0,2000000000,100,500,490,"
+        "510'\n"
+        "echo ':to host,GPU 0,pcie__write_bytes.sum.per_second,B/s,1,0,1000000000,100,700,1,900' "
+        ";;\n"
+        "esac\n";
+    static const char copies[] =
+        "#!/bin/sh\n"
+        "printf 'moved\\tdevice\\tdram__bytes_read.sum.per_second\\t%s\\n' \"${MOVED-1000}\"\n"
+        "printf 'moved\\tto host\\tpcie__write_bytes.sum.per_second\\t690\\n'\n";
+    put_device("metrics", program);
+    put_program("metrics/device", "copies", copies);
+    struct cli_result result = run_stood_in("metrics", "", (const char *[]){"metrics", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "metrics: ok: 2 of 2 within 5 %; see metrics-truth.txt"));
+    cli_result_free(&result);
+    const char *work = strdup(cli_in(cli_in(cli_folder, "metrics"), "work"));
+    char *table = cli_read_file(cli_in(work, "metrics-truth.txt"), NULL);
+    assert_non_null(strstr(table, "1000   1.000  [0.980 1.020]\n"));
+    assert_non_null(strstr(table, "700   1.014  [0.001 1.304]\n"));
+    free(table);
+    table = cli_read_file(cli_in(work, "metrics-cost.txt"), NULL);
+    assert_non_null(strstr(table, "\nbare      1.000   1.000   1.000\n"));
+    assert_non_null(strstr(table, "\n100kHz    1.500   1.500   1.500\n"));
+    free(table);
+    char *held = cli_read_file(cli_in(cli_in(cli_folder, "metrics"), "held"), NULL);
+    assert_non_null(strstr(held, "metrics@20kHz"));
+    assert_non_null(strstr(held, "--precision bf16"));
+    assert_non_null(strstr(held, "fragmented"));
+    assert_non_null(strstr(held, "metrics@100Hz"));
+    free(held);
+    setenv("MOVED", "1100", 1);
+    result = run_stood_in("metrics", "", (const char *[]){"--again", "metrics", NULL});
+    unsetenv("MOVED");
+    cli_expect_status(&result, 1);
+    assert_non_null(
+        strstr(result.err, "metrics: failed: bytes of copies: 1 of 2 within 5 %, see metrics-"));
+    cli_result_free(&result);
+    setenv("REFUSED", "device 0: permission denied", 1);
+    result = run_stood_in("metrics", "", (const char *[]){"--again", "metrics", NULL});
+    unsetenv("REFUSED");
+    cli_expect_status(&result, 3);
+    assert_non_null(strstr(
+        result.err, "metrics: not run: counters are refused: device 0: permission denied\n"));
+    cli_result_free(&result);
+}
+
 /* What a program did and what its trace has: a kernel that is missing without a word is told, one that never ran is not. */
 static void what_traces_of_endings_have_is_told(void **state)
 {
@@ -1078,12 +1140,12 @@ static void a_part_is_resumed_and_packed(void **state)
     result = run("1", "work", "1", both);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
-    assert_non_null(strstr(
-        result.out,
-        "Not run: build check losses accumulate beside_linear overhead "
-        "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
-        "beside_switchback transformer nsys twice cupti endings beside_forms beside_fused warmup "
-        "devices nccl_devices\n"));
+    assert_non_null(strstr(result.out,
+                           "Not run: build check losses accumulate beside_linear overhead "
+                           "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
+                           "beside_switchback transformer nsys twice cupti metrics endings "
+                           "beside_forms beside_fused warmup "
+                           "devices nccl_devices\n"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;
@@ -2002,6 +2064,7 @@ int main(void)
         cmocka_unit_test(every_size_is_traced),
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(what_is_ours_of_a_level_is_told),
+        cmocka_unit_test(counters_are_held_against_what_is_known),
         cmocka_unit_test(what_traces_of_endings_have_is_told),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
