@@ -18,6 +18,7 @@
 #include "command.h"
 #include "input/rows.h"
 #include "sql/sql.h"
+#include "sql_prompt.h"
 
 #define ROWS_DEFAULT    1000000
 #define SECONDS_DEFAULT 60
@@ -201,7 +202,8 @@ static int answer(struct nvt_sql *sql, const char *text, const struct request *r
                   struct nvt_error *err)
 {
     const struct nvt_screen screen = nvt_screen_of(stdout, request->color);
-    struct nvt_tables tables = {.terminal = screen.width, .is_coloured = screen.is_coloured};
+    struct nvt_tables tables = {
+        .terminal = screen.width, .is_coloured = screen.is_coloured, .wider = "-f column"};
     int status = answer_in_time(sql, text, &request->limits, &tables, err);
     if (!status)
         status = nvt_command_render(&tables, request->format, request->input, stdout, err);
@@ -229,49 +231,43 @@ static int answer_all(struct nvt_sql *sql, const struct request *request, struct
     return status;
 }
 
-/* Append a line to a statement; of one that is too long, only its length grows on. 1: the statement is whole, 0, or -1. */
-static int take_line(struct nvt_buffer *text, size_t *size, const char *line, size_t length)
+/* --- on a terminal --- */
+
+struct asking {
+    struct nvt_sql *sql;
+    struct nvt_input *input;
+    const struct request *request;
+    size_t noted; /* bytes of the input's notes that were shown */
+};
+
+static void show_notes(struct asking *asking)
 {
-    *size += length;
-    if (*size > NVT_SQL_TEXT_MOST) {
-        while (length && strchr(" \t\r\n", line[length - 1]))
-            length--;
-        return length && line[length - 1] == ';';
-    }
-    if (nvt_buffer_append(text, line, length) || nvt_buffer_reserve(text, 1))
-        return -1;
-    text->data[text->size] = 0;
-    return nvt_sql_is_complete((const char *)text->data);
+    const struct nvt_buffer *notes = &asking->input->notes;
+    if (notes->size > asking->noted)
+        nvt_command_lines(notes->data + asking->noted, notes->size - asking->noted);
+    asking->noted = notes->size;
 }
 
-/* On a terminal: a statement after the other, whatever becomes of each. */
-static int prompt(struct nvt_sql *sql, const struct request *request, struct nvt_error *err)
+static int answer_person(void *context, const char *text, struct nvt_error *err)
 {
-    struct nvt_buffer text = {0};
-    char *line = NULL;
-    size_t room = 0, size = 0;
-    ssize_t length;
-    fputs("Statements end with \";\". SELECT * FROM nvtally_tables; lists tables. Ctrl-D ends.\n",
-          stderr);
-    for (fputs("nvtally> ", stderr); (length = getline(&line, &room, stdin)) > 0;
-         fputs(size ? "    ...> " : "nvtally> ", stderr)) {
-        const int is_whole = take_line(&text, &size, line, (size_t)length);
-        if (is_whole < 0)
-            break;
-        if (!is_whole)
-            continue;
-        if (size > NVT_SQL_TEXT_MOST ? nvt_sql_refuse_text(size, err)
-                                     : answer(sql, (const char *)text.data, request, err))
-            (void)nvt_command_fail(err);
-        *err = (struct nvt_error)NVT_ERROR_INIT;
-        (void)fflush(stdout);
-        text.size = size = 0;
-    }
-    fputc('\n', stderr);
-    free(line);
-    const int failed = text.failed;
-    nvt_buffer_free(&text);
-    return failed ? nvt_fail(err, "out of memory") : 0;
+    struct asking *asking = context;
+    const int status = answer(asking->sql, text, asking->request, err);
+    (void)fflush(stdout);
+    show_notes(asking);
+    return status;
+}
+
+static int prompt(struct nvt_sql *sql, struct nvt_input *input, const struct request *request,
+                  struct nvt_error *err)
+{
+    struct request stoppable = *request;
+    struct asking asking = {sql, input, &stoppable, 0};
+    const struct nvt_sql_prompt person = {answer_person, &asking};
+    stoppable.limits.stop = nvt_sql_prompt_stop();
+    show_notes(&asking);
+    const int status = nvt_sql_prompt_run(&person, err);
+    input->notes.size = 0;
+    return status;
 }
 
 static int run(struct nvt_input *input, const char *query, const struct request *request,
@@ -282,7 +278,7 @@ static int run(struct nvt_input *input, const char *query, const struct request 
     if (!sql)
         return -1;
     int status = query                  ? answer(sql, query, request, err)
-                 : isatty(STDIN_FILENO) ? prompt(sql, request, err)
+                 : isatty(STDIN_FILENO) ? prompt(sql, input, request, err)
                                         : answer_all(sql, request, err);
     nvt_sql_free(sql);
     return status;
@@ -325,7 +321,9 @@ static int takes_launches(const struct request *request, char *const *files, con
 int nvt_cmd_sql(int argc, char **argv)
 {
     struct request request = {.format = nvt_format_find("table"),
-                              .limits = {SECONDS_DEFAULT, ROWS_DEFAULT}};
+                              .limits = {.seconds = SECONDS_DEFAULT,
+                                         .rows = ROWS_DEFAULT,
+                                         .more = "--max-rows 0 shows all"}};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input input;
     int status = parse(argc, argv, &request, &err);

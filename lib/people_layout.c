@@ -241,7 +241,7 @@ int nvt_people_layout_make(struct nvt_people_layout *layout, const struct nvt_ta
         (!whole_names && nvt_people_kernels(table, &layout->kernels)))
         return -1;
     for (size_t column = 0; column < columns; column++) {
-        if (is_empty(table, column)) {
+        if (!(nvt_table_column(table, column)->flags & NVT_ASKED) && is_empty(table, column)) {
             layout->absent[column] = NVT_PEOPLE_EMPTY;
             continue;
         }

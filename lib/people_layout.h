@@ -1,7 +1,7 @@
 /*
  * A table laid out for people: which columns are shown, how wide they are, and which cells are cut. Columns without any
- * value are not shown. For a terminal, headings get two lines where that saves room, columns of least use are left out,
- * and long texts lose their middle, in this order and only until rows fit.
+ * value are not shown, unless they are NVT_ASKED. For a terminal, headings get two lines where that saves room, columns of
+ * least use are left out, and long texts lose their middle, in this order and only until rows fit.
  */
 #ifndef NVT_PEOPLE_LAYOUT_H
 #define NVT_PEOPLE_LAYOUT_H

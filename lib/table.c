@@ -28,6 +28,7 @@ struct nvt_table {
     struct column *columns;
     size_t column_count;
     size_t rows, capacity;
+    size_t all;          /* rows before some were left out, NVT_ROWS_UNKNOWN; 0: none were */
     size_t next;         /* the column that the last row gets its next value in */
     const char *failure; /* static text, NULL when all is well */
 };
@@ -132,8 +133,21 @@ static int grow(struct nvt_table *table)
 
 void nvt_table_keep(struct nvt_table *table, size_t rows)
 {
-    if (table && rows < table->rows)
-        table->rows = rows;
+    if (!table || rows >= table->rows)
+        return;
+    table->all = table->all ? table->all : table->rows;
+    table->rows = rows;
+}
+
+void nvt_table_set_all(struct nvt_table *table, size_t rows)
+{
+    if (table)
+        table->all = rows;
+}
+
+size_t nvt_table_all(const struct nvt_table *table)
+{
+    return table->all > table->rows ? table->all : table->rows;
 }
 
 void nvt_table_add_row(struct nvt_table *table)

@@ -31,6 +31,7 @@ enum nvt_column_flags {
         16, /* "DOMAIN:NAME", of the default domain ":NAME"; behind "--" for each level of a tree */
     NVT_OF_KERNELS = 32, /* whole names of kernels, or telling ones (kernel_names.h) */
     NVT_OF_KINDS = 64, /* what such a name is of, where not all are kernels' (nvt_people_kernels) */
+    NVT_ASKED = 128,   /* somebody asked for it by name: shown to people also without any value */
 };
 
 /* Decimals of an NVT_REAL column that shows as many as it needs. */
@@ -157,6 +158,12 @@ static inline double nvt_percent_of(double part, double whole)
 /* Leave out the rows behind the first ones. */
 void nvt_table_keep(struct nvt_table *table, size_t rows);
 
+/* Say how many rows there are in all, where the table has only the first ones. */
+#define NVT_ROWS_UNKNOWN SIZE_MAX
+void nvt_table_set_all(struct nvt_table *table, size_t rows);
+/* Rows in all: those of the table, unless some were left out. */
+size_t nvt_table_all(const struct nvt_table *table);
+
 /* Append a row of nulls, to be filled by nvt_table_more. */
 void nvt_table_add_row(struct nvt_table *table);
 
@@ -211,6 +218,7 @@ struct nvt_tables {
     int is_coloured;               /* and whether colours are wanted there */
     size_t most_rows;              /* of each table that the format table writes; 0: all */
     const char *more;              /* how to see the others; NULL: by the report's name */
+    const char *wider;             /* how to see columns that have no room; NULL: --wide */
     const struct nvt_facts *facts; /* for the format facts; NULL: nothing is known */
     int is_wide; /* nothing is to be shortened, left out or said but once (compact_table.h) */
 };

@@ -245,7 +245,8 @@ static int answer(nvtally_trace *trace, const char *query, const struct nvt_sql_
 int nvtally_trace_sql(nvtally_trace *trace, const char *query, double seconds, size_t rows,
                       nvtally_result **result)
 {
-    const struct nvt_sql_limits limits = {seconds, rows};
+    const struct nvt_sql_limits limits = {
+        .seconds = seconds, .rows = rows, .more = "the limit of rows 0 gives all"};
     return answer(trace, query, &limits, result);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/buffer.h"
 #include "../lib/count_of.h"
 #include "cli.h"
 
@@ -62,14 +63,54 @@ static void claims_are_checked(void **state)
         {"{\"query\": \"SELECT 1, 2\", \"equals\": 1}", 1, "the query has several columns"},
         {"{\"query\": \"SELECT 1; SELECT 2\", \"equals\": 1}", 1,
          "the query has several statements"},
+        /* What was not recorded is not 0. */
+        {"{\"query\": \"SELECT count(*) FROM os_calls\", \"equals\": 0}", 1,
+         ",unknown,,0 within 0.5 %,no OS calls in the trace (nvtally record --trace osrt)"},
+        {"{\"query\": \"SELECT (SELECT count(*) FROM kernels) + (SELECT count(*) FROM "
+         "mpi_calls)\", "
+         "\"equals\": 2892}",
+         1, ",unknown,,2892 within 0.5 %,no MPI or torch.distributed calls in the trace"},
+        {"{\"query\": \"SELECT total(calls) FROM communicators\", \"at_most\": 0}", 1,
+         ",unknown,,at most 0,no collectives that a framework describes in the trace"},
+        {"{\"query\": \"SELECT count(*) FROM report_mpi_ranks\", \"equals\": 0}", 1,
+         ",unknown,,0 within 0.5 %,\"report_mpi_ranks has no row: no MPI calls in the input"},
+        {"{\"query\": \"SELECT count(*) FROM kernels WHERE name = 'nonesuch'\", \"equals\": 0}", 0,
+         ",yes,0,"},
+        {"{\"query\": \"SELECT count(*) FROM gaps\", \"at_least\": 1}", 0, ",yes,"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = check(cases[i].claim, TRACE);
         if (result.status != cases[i].status || !strstr(result.out, cases[i].row))
             fail_msg("%s ended with %d: %s%s", cases[i].claim, result.status, result.out,
                      result.err);
+        /* There is no such option here. */
+        assert_null(strstr(result.err, "--max-rows"));
         cli_result_free(&result);
     }
+}
+
+/* Of a level that was on, no row means that there was nothing of it. */
+static void levels_that_were_on(void **state)
+{
+    (void)state;
+    const char *trace = cli_in(cli_folder, "short.nvt");
+    const char *const argv[] = {"nvtally", "record", "-f", "--trace", "nvtx,mpi",
+                                "-o",      trace,    "--", "true",    NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result =
+        check("[{\"id\": \"a\", \"query\": \"SELECT count(*) FROM ranges\", \"equals\": 0},\n"
+              "{\"id\": \"b\", \"query\": \"SELECT count(*) FROM mpi_calls\", \"equals\": 0},\n"
+              "{\"id\": \"c\", \"query\": \"SELECT count(*) FROM kernels\", \"equals\": 0},\n"
+              "{\"id\": \"d\", \"query\": \"SELECT count(*) FROM iterations\", \"equals\": 0}]",
+              trace);
+    assert_non_null(strstr(result.out, "\na,,yes,0,"));
+    assert_non_null(strstr(result.out, "\nb,,yes,0,"));
+    assert_non_null(strstr(result.out, "\nc,,unknown,,0 within 0.5 %,\"no device operations in the "
+                                       "trace (nvtally record --trace kernel, on a machine"));
+    assert_non_null(strstr(result.out, "\nd,,unknown,,0 within 0.5 %,"));
+    cli_result_free(&result);
 }
 
 static void what_is_no_claim(void **state)
@@ -167,6 +208,51 @@ static void long_messages(void **state)
     free(lines);
 }
 
+/* That a trace is cut is said with every answer about it, and of findings how many rules could look. */
+static void a_cut_trace(void **state)
+{
+    (void)state;
+    static const char *const tools[] = {
+        "summary\", \"arguments\": {}",
+        "diagnose\", \"arguments\": {}",
+        "report\", \"arguments\": {\"report\": \"nvtx_sum\"}",
+        "sql\", \"arguments\": {\"query\": \"SELECT count(*) AS n FROM ops\"}",
+        "sql\", \"arguments\": {\"query\": \"SELECT nope\"}",
+        "check\", \"arguments\": {\"query\": \"SELECT 1\", \"equals\": 1}",
+        "describe\", \"arguments\": {\"name\": \"ops\"}"};
+    size_t size, answers = 0;
+    const char *path = cli_in(cli_folder, "cut.nvt");
+    char *whole = cli_read_file(TRACE, &size);
+    assert_non_null(whole);
+    cli_write_file(path, whole, 20000);
+    free(whole);
+    struct nvt_buffer lines = {0};
+    (void)nvt_buffer_printf(
+        &lines,
+        "{\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"open\", "
+        "\"arguments\": {\"path\": \"%s\"}}}\n",
+        path);
+    for (size_t i = 0; i < NVT_COUNT_OF(tools); i++)
+        (void)nvt_buffer_printf(
+            &lines, "{\"id\": 2, \"method\": \"tools/call\", \"params\": {\"name\": \"%s}}\n",
+            tools[i]);
+    assert_int_equal(nvt_buffer_append(&lines, "", 1), 0);
+    struct cli_result result = serve((const char *)lines.data);
+    for (char *rest = result.out, *line; (line = strsep(&rest, "\n")) && *line; answers++) {
+        if (!strstr(line, "warning: ") || !strstr(line, "cut.nvt: "))
+            fail_msg("not said: %s", line);
+        if (answers == 1)
+            assert_non_null(strstr(line, "No findings in the part that could be read: "));
+        if (answers == 1 || answers == 2) {
+            assert_non_null(strstr(line, " rules looked at "));
+            assert_non_null(strstr(line, " rules skipped: no "));
+        }
+    }
+    assert_int_equal(answers, 1 + NVT_COUNT_OF(tools));
+    nvt_buffer_free(&lines);
+    cli_result_free(&result);
+}
+
 static void client_of_pypi(void **state)
 {
     (void)state;
@@ -186,7 +272,8 @@ static void client_of_pypi(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_are_checked), cmocka_unit_test(what_is_no_claim),
+        cmocka_unit_test(claims_are_checked), cmocka_unit_test(levels_that_were_on),
+        cmocka_unit_test(a_cut_trace),        cmocka_unit_test(what_is_no_claim),
         cmocka_unit_test(messages),           cmocka_unit_test(long_messages),
         cmocka_unit_test(client_of_pypi),
     };

@@ -287,6 +287,7 @@ static void one_line_in_each(void **state)
         {"a missing file", "missing.nvt", count, "missing.nvt: cannot be opened", 0},
         {"a wrong column", TRACE, "SELECT nope FROM kernels", "no such column: nope", 0},
         {"a query of 1 MB", TRACE, long_query, "a query of 100000", 0},
+        {"a hostile query", TRACE, "ATTACH 'x' AS y", "only SELECT is allowed", 0},
     };
     int cells = 0;
     cut_to(TRACE, cut, 40000);
@@ -312,7 +313,7 @@ static void one_line_in_each(void **state)
             cells++;
         }
     }
-    assert_int_equal(cells, 5 * 7 - 2);
+    assert_int_equal(cells, 6 * 7 - 3);
 }
 
 int main(void)

@@ -112,10 +112,94 @@ static void is_bounded(void **state)
         struct nvt_tables tables = made(10000, most == 4096 ? name : "gemm");
         char *text = facts_of(&tables, &facts);
         assert_in_range(strlen(text), most / 4, most);
-        expect(text, "…");
+        if (most < 65536) /* with more, there is room for them */
+            expect(text, "…");
         expect(text, "\"row_count\": 10000, \"truncated\": true");
         free(text);
     }
+}
+
+/* A text that was cut is a row that was; with room for it, it is whole. */
+static void says_what_was_cut(void **state)
+{
+    (void)state;
+    char name[2001];
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    static const char notes[] = "note: only half was recorded\n";
+    struct nvt_facts facts = {.notes = notes, .notes_size = sizeof(notes) - 1, .most_bytes = 8192};
+    struct nvt_tables tables = made(1, name);
+    char *text = facts_of(&tables, &facts);
+    expect(text, "\"notes\": [\"texts that end in … were cut: a larger max_bytes shows more\", "
+                 "\"only half was recorded\"]");
+    expect(text, "\"row_count\": 1, \"truncated\": true");
+    free(text);
+    facts.most_bytes = 100000;
+    tables = made(1, name);
+    text = facts_of(&tables, &facts);
+    expect(text, "\"notes\": [\"only half was recorded\"]");
+    expect(text, "\"row_count\": 1, \"truncated\": false");
+    expect(text, name);
+    free(text);
+    facts = (struct nvt_facts){.text = name, .most_bytes = 2048};
+    tables = (struct nvt_tables){0};
+    text = facts_of(&tables, &facts);
+    expect(text, "\"notes\": [\"texts that end in … were cut");
+    free(text);
+}
+
+/* Notes for which there is no room are counted. */
+static void says_how_many_notes_are_missing(void **state)
+{
+    (void)state;
+    char notes[20 * 300];
+    memset(notes, 'n', sizeof(notes));
+    for (size_t i = 299; i < sizeof(notes); i += 300)
+        notes[i] = '\n';
+    const struct nvt_facts facts = {
+        .notes = notes, .notes_size = sizeof(notes), .most_bytes = 4096};
+    struct nvt_tables tables = made(1, "gemm");
+    char *text = facts_of(&tables, &facts);
+    size_t shown = 0;
+    for (const char *at = text; (at = strstr(at, "\"nnn")); at++)
+        shown++;
+    char expected[100];
+    assert_in_range(shown, 1, 10);
+    snprintf(expected, sizeof(expected), "\"%zu more notes: a larger max_bytes shows them\"]",
+             20 - shown);
+    expect(text, expected);
+    free(text);
+}
+
+/* What an option left out, too. */
+static void limits_are_said(void **state)
+{
+    (void)state;
+#ifdef HAVE_SQLITE
+#define TRAIN "docs/results/h100/traces/train.nvt"
+    static const struct {
+        const char *argv[10];
+        const char *needle;
+    } cases[] = {
+        {{"nvtally", "sql", "--max-rows", "2", "-f", "facts", TRAIN, "SELECT id FROM ops"},
+         "\"ids\": [\"sql:1\", \"sql:2\"], \"row_count\": null, \"truncated\": true"},
+        {{"nvtally", "sql", "--max-rows", "2", "-f", "facts", TRAIN, "SELECT id FROM devices"},
+         "\"row_count\": 2, \"truncated\": false"},
+        {{"nvtally", "stats", "--top", "2", "-r", "nvtx_sum", "-f", "facts", TRAIN},
+         "\"ids\": [\"nvtx_sum:1\", \"nvtx_sum:2\"], \"row_count\": 4, \"truncated\": true"},
+        {{"nvtally", "stats", "--top", "4", "-r", "nvtx_sum", "-f", "facts", TRAIN},
+         "\"row_count\": 4, \"truncated\": false"},
+        {{"nvtally", "stats", "-f", "facts", TRAIN}, "the first 10 of 38"},
+        {{"nvtally", "stats", "-f", "facts", TRAIN}, "\"row_count\": 38, \"truncated\": true"},
+        {{"nvtally", "compare", "--top", "1", "-f", "facts", TRAIN, TRAIN}, "\"truncated\": true"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct cli_result result = cli_run(cases[i].argv);
+        cli_expect_status(&result, 0);
+        expect(result.out, cases[i].needle);
+        cli_result_free(&result);
+    }
+#endif
 }
 
 static void commands_have_it(void **state)
@@ -264,6 +348,9 @@ int main(void)
         cmocka_unit_test(says_what_it_is_of),
         cmocka_unit_test(says_why_there_is_no_answer),
         cmocka_unit_test(is_bounded),
+        cmocka_unit_test(says_what_was_cut),
+        cmocka_unit_test(says_how_many_notes_are_missing),
+        cmocka_unit_test(limits_are_said),
         cmocka_unit_test(commands_have_it),
         cmocka_unit_test(notes_are_in_it),
         cmocka_unit_test(bad_input_at_every_door),

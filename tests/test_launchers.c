@@ -237,6 +237,41 @@ static char *stats(const char *option)
     return out;
 }
 
+/* An export has all rows, and says whose are left out. */
+static void expect_exported(void)
+{
+    struct cli_result result;
+    char path[4200];
+#ifdef HAVE_SQLITE
+    snprintf(path, sizeof(path), "%s.sqlite", recorded_path());
+    result = cli_run((const char *const[]){"nvtally", "export", "-f", "--to", "sqlite", "-o", path,
+                                           recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    static const char *const options[] = {NULL, "--launchers"};
+    for (int i = 0; i < 2; i++) {
+        char *sums[2];
+        for (int k = 0; k < 2; k++) {
+            result =
+                cli_run((const char *const[]){"nvtally", "stats", "-r", "osrt_sum", "-f", "csv",
+                                              k ? path : recorded_path(), options[i], NULL});
+            cli_expect_status(&result, 0);
+            sums[k] = strdup(result.out);
+            cli_result_free(&result);
+        }
+        assert_string_equal(sums[1], sums[0]);
+        free(sums[0]);
+        free(sums[1]);
+    }
+#endif
+    snprintf(path, sizeof(path), "%s.json", recorded_path());
+    result = cli_run((const char *const[]){"nvtally", "export", "-f", "--to", "chrome", "-o", path,
+                                           recorded_path(), NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "which processes only started the program ("));
+    cli_result_free(&result);
+}
+
 static void launchers_of_this_machine(void **state)
 {
     (void)state;
@@ -259,6 +294,7 @@ static void launchers_of_this_machine(void **state)
         assert_non_null(strstr(all, ",sleep,"));
         free(program);
         free(all);
+        expect_exported();
     }
 }
 

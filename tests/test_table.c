@@ -183,8 +183,13 @@ static void test_cells(void **state)
     assert_true(nvt_table_is_null(table, 4, RATIO));
     assert_int_equal(nvt_table_find(table, "mean"), MEAN);
     assert_true(nvt_table_find(table, "none") == SIZE_MAX);
+    assert_int_equal(nvt_table_all(table), 5);
+    nvt_table_keep(table, 3);
     nvt_table_keep(table, 2);
     assert_int_equal(nvt_table_rows(table), 2);
+    assert_int_equal(nvt_table_all(table), 5);
+    nvt_table_set_all(table, NVT_ROWS_UNKNOWN);
+    assert_true(nvt_table_all(table) == NVT_ROWS_UNKNOWN);
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_table_failed(table, &err), 0);
     nvt_table_free(table);

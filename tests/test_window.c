@@ -492,6 +492,13 @@ static void commands_take_windows(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "nothing begins in the window"));
     cli_result_free(&result);
+    /* Also where memory is still in use that was allocated before. */
+    result =
+        cli_run((const char *const[]){"nvtally", "stats", "-r", "nvtx_sum", "--filter-time",
+                                      "900s/901s", "docs/results/h100/traces/pytorch.nvt", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nothing begins in the window"));
+    cli_result_free(&result);
     result = COMMAND("diagnose", "t.nvt", "--filter-time", "100s/");
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "nothing begins in the window"));

@@ -275,6 +275,8 @@ int nvt_claim_check(struct nvt_sql *sql, const struct nvt_record *claim, const c
         why = problem.message;
     else if (query && tables.count > 1)
         why = "the query has several statements";
+    else if (query && nvt_sql_lacks(sql))
+        why = nvt_sql_lacks(sql);
     else if (query)
         number = answer_of(tables.items[0], &why);
     else {

@@ -6,7 +6,8 @@
  *     {"claim": "kernel X takes 31 % of iteration 5", "query": "SELECT …", "equals": 31, "tolerance": 1}
  *     {"claim": "the loop is launch-bound", "finding": "launch-bound", "at_least": 40}
  *
- * query      SQL (analyze/sql/sql.h) whose result is one number, that of its first row and column
+ * query      SQL (analyze/sql/sql.h) whose result is one number, that of its first row and column; of what was not recorded,
+ *            nothing is claimed: it is unknown
  * finding    in its place: a cause of diagnose; the number is its share in percent
  * equals     what it is, give or take `tolerance` percent of it (default 0.5)
  * at_least, at_most   bounds, both included. Of a finding, none means that it is found

@@ -67,6 +67,7 @@ struct nvt_opened *nvt_agent_open(struct nvt_agent *agent, const char *path, con
         nvt_fail(err, "out of memory");
     else if (!read_one(opened, err)) {
         snprintf(opened->name, sizeof(opened->name), "t%zu", agent->count + 1);
+        opened->opening = opened->input.notes.size;
         agent->opened[agent->count++] = opened;
         return opened;
     }

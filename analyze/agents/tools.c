@@ -18,7 +18,8 @@
 #define BYTES_LEAST 2048
 #define BYTES_MOST  100000000
 
-static const struct nvt_sql_limits limits = {.seconds = 30, .rows = 10000};
+static const struct nvt_sql_limits limits = {
+    .seconds = 30, .rows = 10000, .more = "aggregate, or narrow the query"};
 
 static const struct nvt_member *argument(const struct nvt_arguments *arguments, const char *name)
 {
@@ -113,6 +114,24 @@ static int list(struct nvt_agent *agent, const struct nvt_arguments *arguments,
     return nvt_tables_add(&answer->tables, table) ? nvt_fail(err, "out of memory") : 0;
 }
 
+/* Note what rules looked at, and what others lack: no finding means only so much. 0, or -1 with err. */
+static int note_rules(struct nvt_opened *opened, struct nvt_error *err)
+{
+    struct nvt_buffer lines = {0};
+    const int status =
+        opened->input.trace_count && (nvt_diagnose_missing(&opened->input, &lines, err) ||
+                                      nvt_diagnose_looked(&opened->input, &lines, err));
+    const char *at = (const char *)lines.data, *end = lines.size ? at + lines.size : at;
+    while (!status && at < end) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        line_end = line_end ? line_end : end;
+        nvt_note(&opened->input, "note: %.*s", (int)(line_end - at), at);
+        at = line_end + 1;
+    }
+    nvt_buffer_free(&lines);
+    return status ? -1 : 0;
+}
+
 static int summary(struct nvt_agent *agent, const struct nvt_arguments *arguments,
                    struct nvt_answer *answer, struct nvt_error *err)
 {
@@ -123,7 +142,8 @@ static int summary(struct nvt_agent *agent, const struct nvt_arguments *argument
         return -1;
     if (!answer->of->input.trace_count)
         return nvt_fail(err, "summary: there is no trace, but rows of runs: SELECT * FROM runs");
-    int status = nvt_overview_make(&overview, &answer->of->input, err);
+    int status = nvt_overview_make(&overview, &answer->of->input, err) ||
+                 (!overview.found && note_rules(answer->of, err));
     FILE *out = status ? NULL : open_memstream(&answer->text, &size);
     if (out) {
         nvt_overview_print(&overview, &view, out);
@@ -151,7 +171,10 @@ static int diagnose(struct nvt_agent *agent, const struct nvt_arguments *argumen
     return ask(answer->of,
                "SELECT 'finding:' || id AS evidence_id, cause, cost_ns, share_percent, per, "
                "confidence, what, evidence, remedy FROM findings",
-               "Findings", answer, err);
+               "Findings", answer, err) ||
+                   note_rules(answer->of, err)
+               ? -1
+               : 0;
 }
 
 static int sql(struct nvt_agent *agent, const struct nvt_arguments *arguments,
@@ -169,8 +192,9 @@ static int check(struct nvt_agent *agent, const struct nvt_arguments *arguments,
         return -1;
     struct nvt_sql *over = nvt_opened_sql(answer->of, err);
     struct nvt_table *table = over ? nvt_claims_table() : NULL;
+    const struct nvt_sql_limits of_claims = {.seconds = limits.seconds, .rows = 2};
     const int verdict =
-        table ? nvt_claim_check(over, arguments->record, arguments->before, &limits, table, err)
+        table ? nvt_claim_check(over, arguments->record, arguments->before, &of_claims, table, err)
               : -1;
     if (nvt_tables_add(&answer->tables, table) && verdict >= 0)
         return nvt_fail(err, "out of memory");
@@ -329,11 +353,26 @@ static int take_most_bytes(const struct nvt_arguments *arguments, size_t *most,
     return 0;
 }
 
+/* What was noted when its trace was opened, such as that it is cut, and since the call began. 0, or -1 when out of memory. */
+static int collect_notes(const struct nvt_answer *answer, struct nvt_buffer *notes)
+{
+    const struct nvt_opened *of = answer->of;
+    if (!of || !of->input.notes.size)
+        return 0;
+    const size_t from = answer->notes_from > of->opening ? answer->notes_from : of->opening;
+    return nvt_buffer_append(notes, of->input.notes.data, of->opening) ||
+                   nvt_buffer_append(notes, of->input.notes.data + from,
+                                     of->input.notes.size - from)
+               ? -1
+               : 0;
+}
+
 int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_arguments *arguments,
                   char **out)
 {
     struct nvt_answer answer = {0};
     struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer notes = {0};
     char why[1100];
     size_t size;
     size_t most;
@@ -347,10 +386,9 @@ int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_ar
                               .time = of ? of->time : NULL,
                               .text = failed ? NULL : answer.text,
                               .most_bytes = most};
-    if (of && of->input.notes.size > answer.notes_from) {
-        facts.notes = of->input.notes.data + answer.notes_from;
-        facts.notes_size = of->input.notes.size - answer.notes_from;
-    }
+    const int has_failed = collect_notes(&answer, &notes);
+    facts.notes = notes.data;
+    facts.notes_size = notes.size;
     if (failed) {
         facts.cannot = nvt_error_text(&err, why, sizeof(why));
         nvt_tables_free(&answer.tables);
@@ -359,10 +397,11 @@ int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_ar
     answer.tables.facts = &facts;
     *out = NULL;
     FILE *written = open_memstream(out, &size);
-    int status = !written || nvt_render_facts(&answer.tables, written);
+    int status = has_failed || !written || nvt_render_facts(&answer.tables, written);
     if (written)
         status |= fclose(written) != 0;
     nvt_tables_free(&answer.tables);
+    nvt_buffer_free(&notes);
     free(answer.text);
     if (!status)
         return failed ? 1 : 0;

@@ -22,6 +22,7 @@ struct nvt_opened {
     char *path, *range, *time, *iteration;
     struct nvt_window window;
     struct nvt_input input;
+    size_t opening; /* bytes of its notes that are from opening it: they concern every answer */
     struct nvt_sql *sql; /* NULL: not asked for yet */
 };
 
@@ -38,7 +39,7 @@ struct nvt_answer {
     struct nvt_tables tables;
     char *text;            /* malloc'ed, or NULL */
     struct nvt_opened *of; /* NULL: of none */
-    size_t notes_from;     /* of its notes, those from here on are this answer's */
+    size_t notes_from;     /* of its notes, those from here on are this answer's, too */
 };
 
 /* Arguments of a call: members of a record whose names begin so. */

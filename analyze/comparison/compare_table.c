@@ -140,6 +140,8 @@ struct nvt_table *nvt_compare_table(const struct nvt_outcomes *outcomes,
         nvt_compare_set_provenance(table, groups, sides);
     if (!has_configuration)
         nvt_table_drop(table, "configuration", 1);
+    if (top && top < outcomes->count)
+        nvt_table_set_all(table, outcomes->count);
     for (size_t i = 0; table && i < outcomes->count && (!top || i < top); i++)
         add_row(table, groups, &outcomes->rows[i], has_configuration);
     return table;

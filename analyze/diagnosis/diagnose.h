@@ -259,6 +259,11 @@ const char *nvt_rule_lacks(const struct nvt_rule *rule, unsigned has);
 int nvt_diagnose_missing(const struct nvt_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
 
+/* Append what the traces have none of, and how to record it: "no OS calls in the trace (nvtally record --trace osrt)". `need` is one
+ * of enum nvt_rule_needs, or 0: then it is `what`, of a level of record (NULL: of none). 0, or -1 when out of memory. */
+int nvt_diagnose_lack(const struct nvt_input *input, unsigned need, const char *what,
+                      const char *level, struct nvt_buffer *text);
+
 /* Whether a level of record, or "pytorch", was on in one of the traces, as far as they say so. */
 int nvt_was_recorded(const struct nvt_input *input, const char *level);
 

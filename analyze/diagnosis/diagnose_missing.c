@@ -215,6 +215,30 @@ static const char *place_of(const struct nvt_input *input)
     return input->trace_count > 1 ? "traces" : "trace";
 }
 
+int nvt_diagnose_lack(const struct nvt_input *input, unsigned need, const char *what,
+                      const char *level, struct nvt_buffer *text)
+{
+    size_t i = 0;
+    const char *remedy = "";
+    if (!input->trace_count)
+        return nvt_buffer_printf(text, "no trace in the input: SELECT * FROM runs");
+    while (need && i < RECORDS && records[i].need != need)
+        i++;
+    if (need && i < RECORDS) {
+        what = records[i].what;
+        level = records[i].remedies[0] ? NULL : records[i].level;
+        remedy = records[i].remedies[0] ? remedy_of(input, i) : "";
+    }
+    /* There may be some outside of it. */
+    if (nvt_input_has_part(input)) {
+        level = NULL;
+        remedy = "";
+    }
+    return nvt_buffer_printf(text, "no %s in the %s%s%s%s%s", what, place_of(input),
+                             level || *remedy ? " (" : "", level ? "nvtally record --trace " : "",
+                             level ? level : remedy, level || *remedy ? ")" : "");
+}
+
 /* What is recorded of the host, in one line, with the levels that were not on. 0, or -1 when out of memory. */
 static int put_host(const struct nvt_input *input, const size_t skipped[RECORDS + 1], size_t rules,
                     struct nvt_buffer *lines)

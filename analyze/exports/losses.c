@@ -1,9 +1,11 @@
 #include "losses.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/count_of.h"
 #include "../model/cuda_names.h"
+#include "../model/launchers.h"
 
 static uint32_t count_samples(const struct nvt_trace *trace)
 {
@@ -35,6 +37,14 @@ static uint32_t count_managed(const struct nvt_trace *trace)
     return count;
 }
 
+/* Who started whom is in neither of them, by which launchers are known. */
+static uint32_t count_launchers(const struct nvt_trace *trace)
+{
+    uint32_t count = 0;
+    free(nvt_launchers_find(trace, &count));
+    return count;
+}
+
 static const struct {
     const char *what;
     uint32_t (*count)(const struct nvt_trace *trace);
@@ -46,6 +56,9 @@ static const struct {
      count_range_counts,
      {&nvt_exporter_chrome, &nvt_exporter_chrome_path, &nvt_exporter_perfetto, &nvt_exporter_sqlite,
       &nvt_exporter_csv}},
+    {"which processes only started the program",
+     count_launchers,
+     {&nvt_exporter_chrome, &nvt_exporter_chrome_path, &nvt_exporter_perfetto}},
     {"thrashing, throttling and remote maps of managed memory",
      count_managed,
      {&nvt_exporter_sqlite}},

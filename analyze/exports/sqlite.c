@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../model/cuda_names.h"
+#include "../model/launchers.h"
 #include "sqlite.h"
 
 /* --- statements --- */
@@ -138,9 +139,11 @@ static int put_strings(struct nvt_sql *sql)
 
 static int write_all(struct nvt_sql *sql)
 {
+    uint32_t launchers;
     sql->string_count = nvt_strings_count(sql->trace->strings);
     sql->used = calloc((size_t)sql->string_count + 1, 1);
-    if (!sql->used)
+    sql->launchers = nvt_launchers_find(sql->trace, &launchers);
+    if (!sql->used || !sql->launchers)
         return nvt_fail_at(sql->err, sql->path, -1, "out of memory");
     /* Nobody reads the file before it is whole, so it needs no journal. */
     if (number_processes(sql) ||
@@ -168,6 +171,7 @@ static int write_sqlite(const struct nvt_trace *trace, const char *path, struct 
     if (sqlite3_close(sql.db) != SQLITE_OK && !status)
         status = nvt_fail_at(err, path, -1, "cannot be closed");
     free(sql.processes);
+    free(sql.launchers);
     free(sql.used);
     return status;
 }

@@ -19,6 +19,7 @@ struct nvt_sql {
     sqlite3_stmt *insert; /* into the current table */
     int column;           /* bound so far */
     int64_t *processes;   /* global id of every process */
+    uint8_t *launchers;   /* 1 for every process that only started the program (launchers.h) */
     uint8_t *used;        /* strings that StringIds must hold */
     uint32_t string_count;
     struct nvt_map sequences; /* of kernels that are collectives (sequences.h) */

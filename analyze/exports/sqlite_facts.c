@@ -17,7 +17,7 @@ static int put_process(struct nvt_sql *sql, uint32_t i)
     nvt_sql_more(sql, nvt_sql_process(sql, i), sql->trace->processes.pid[i]);
     nvt_sql_name(sql, sql->trace->processes.name[i]);
     const uint32_t rank = sql->trace->processes.rank[i];
-    return nvt_sql_put(sql, NVT_IF(rank != NVT_NONE, rank));
+    return nvt_sql_put(sql, NVT_IF(rank != NVT_NONE, rank), NVT_IF(sql->launchers[i], 1));
 }
 
 static int put_thread(struct nvt_sql *sql, uint32_t i)
@@ -151,7 +151,7 @@ int nvt_sql_facts(struct nvt_sql *sql)
     static const char gpus[] = "TARGET_INFO_GPU (vmId, id, name, totalMemory, smCount, "
                                "computeMajor, computeMinor, uuid)";
     const struct nvt_trace *trace = sql->trace;
-    return nvt_sql_rows(sql, "PROCESSES", 4, trace->processes.count, put_process) ||
+    return nvt_sql_rows(sql, "PROCESSES", 5, trace->processes.count, put_process) ||
                    nvt_sql_rows(sql, "ThreadNames", 3, trace->threads.count, put_thread) ||
                    nvt_sql_rows(sql, gpus, 8, trace->devices.count, put_gpu) ||
                    nvt_sql_rows(sql, "TARGET_INFO_CUDA_DEVICE", 5, trace->devices.count,

@@ -335,12 +335,15 @@ uint8_t *nvt_launchers_find(const struct nvt_trace *trace, uint32_t *count)
 {
     struct lives lives;
     uint8_t *found = calloc((size_t)trace->processes.count + 1, 1);
-    int failed = begin_lives(&lives, trace) || !found;
     *count = 0;
+    if (trace->processes.count < 2 || !(trace->os_calls.count + trace->cpu_samples.count))
+        return found;
+    int failed = begin_lives(&lives, trace) || !found;
     for (uint32_t i = 0; i < trace->processes.count && !failed; i++) {
         const struct life *life = &lives.items[i];
         found[i] =
-            life->own.from <= life->own.to && (is_waiter(&lives, life) || is_before(&lives, life));
+            life->own.from <= life->own.to &&
+            (trace->processes.is_launcher[i] || is_waiter(&lives, life) || is_before(&lives, life));
         *count += found[i];
     }
     free(lives.items);
@@ -415,8 +418,6 @@ static void tell(struct nvt_trace *trace, const uint8_t *launchers, uint32_t cou
 int nvt_launchers_leave_out(struct nvt_trace *trace)
 {
     uint32_t count;
-    if (trace->processes.count < 2 || !(trace->os_calls.count + trace->cpu_samples.count))
-        return 0;
     uint8_t *launchers = nvt_launchers_find(trace, &count);
     int failed = !launchers;
     if (!failed && count) {

@@ -8,7 +8,8 @@
  *   - One that became another program (exec), and what it had started and waited for until then.
  *
  * None of them made a range, a mark, a device operation or an MPI call. One that became another program took at most 1 s of CPU
- * time or a tenth of the whole trace's.
+ * time or a tenth of the whole trace's. What is needed to know them is not in every format: an export says which they were
+ * (processes.is_launcher).
  */
 #ifndef NVT_LAUNCHERS_H
 #define NVT_LAUNCHERS_H

@@ -76,9 +76,10 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
 /* One process image (a new one after exec). */
 #define NVT_PROCESS_COLUMNS(X)                                                                     \
     X(int64_t, pid)                                                                                \
-    X(int64_t, parent_pid) /* -1: unknown */                                                       \
-    X(nvt_text, name)      /* command line or executable */                                        \
-    X(uint32_t, rank)      /* of a distributed job, NVT_NONE when unknown */
+    X(int64_t, parent_pid)  /* -1: unknown */                                                      \
+    X(nvt_text, name)       /* command line or executable */                                       \
+    X(uint32_t, rank)       /* of a distributed job, NVT_NONE when unknown */                      \
+    X(uint8_t, is_launcher) /* its file says that it only started the program (launchers.h) */
 
 /* What NVTX events cost a process, as its collector measured it. */
 #define NVT_EVENT_COST_COLUMNS(X)                                                                  \

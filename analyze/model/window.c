@@ -427,15 +427,27 @@ static int cut_tables(const struct spans *spans, struct nvt_trace *trace)
     return nest_ranges(&trace->ranges);
 }
 
+/* Whether all memory events were there before the window, which begins with what was allocated then. */
+static int is_all_earlier(const struct nvt_memory *memory)
+{
+    for (uint32_t i = 0; i < memory->count; i++)
+        if (!memory->is_earlier[i])
+            return 0;
+    return 1;
+}
+
 /* Of what is left, as nvt_trace_finish has it; a sample from before the window is not of it. */
 static void set_extent(const struct spans *spans, struct nvt_trace *trace)
 {
     struct nvt_extent extent = {INT64_MAX, INT64_MIN};
     const int64_t begin = nvt_trace_begin(trace);
     for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
-        nvt_extent_widen_by(trace, &nvt_layout()[i], spans->all.from, &extent);
+        if (i != NVT_TABLE_memory)
+            nvt_extent_widen_by(trace, &nvt_layout()[i], spans->all.from, &extent);
+    const int begins_nothing = extent.first > extent.last && is_all_earlier(&trace->memory);
+    nvt_extent_widen_by(trace, &nvt_layout()[NVT_TABLE_memory], spans->all.from, &extent);
     int is_empty = extent.first > extent.last;
-    if (is_empty)
+    if (begins_nothing)
         nvt_trace_note(trace, "nothing begins in the window: the trace covers %lld to %lld ns",
                        (long long)trace->first_ns, (long long)trace->last_ns);
     trace->first_ns = is_empty ? 0 : extent.first;

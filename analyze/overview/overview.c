@@ -320,10 +320,16 @@ static int set_origin(struct nvt_overview *overview, const struct nvt_input *inp
 int nvt_overview_find(struct nvt_overview *overview, const struct nvt_input *input,
                       struct nvt_error *err)
 {
-    size_t rules;
+    size_t count;
+    unsigned has;
     struct nvt_findings *all = &overview->all;
-    (void)nvt_rules(&rules);
-    overview->rules = (uint32_t)rules;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    if (nvt_diagnose_has(input, &has, err))
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        *(nvt_rule_lacks(rules[i], has) ? &overview->idle_rules : &overview->rules) += 1;
+    for (size_t i = 0; i < input->trace_count; i++)
+        overview->is_cut |= input->traces[i].trace->warning != NULL;
     if (nvt_diagnose(input, NULL, all, err) || nvt_findings_fold(all, input, err))
         return -1;
     for (size_t i = 0; i < all->count; i++) {

@@ -82,6 +82,7 @@ struct nvt_overview {
     struct nvt_overview_finding findings[NVT_OVERVIEW_FINDINGS];
     uint32_t finding_count;
     uint32_t rules, idle_rules; /* that looked, and that had nothing to look at */
+    int is_cut;                 /* not all of a trace could be read */
 };
 
 /* "Iteration", "Forward pass" or "Recording". */

@@ -477,9 +477,13 @@ static void put_findings(const struct print *print)
     if (overview->finding_count)
         put_finding_heading(print);
     else {
-        snprintf(text, sizeof(text), "No findings: nothing that %u rules look for was seen",
-                 overview->rules);
-        put_line(print, NVT_PAINT_GOOD, text);
+        snprintf(text, sizeof(text), "No findings%s: %u of %u rules looked%s",
+                 overview->is_cut ? " in the part that could be read" : "", overview->rules,
+                 overview->rules + overview->idle_rules,
+                 overview->idle_rules && !overview->is_cut
+                     ? "; the others need data that the input lacks"
+                     : "");
+        put_line(print, overview->is_cut ? NVT_PAINT_WARN : NVT_PAINT_GOOD, text);
     }
     for (size_t i = 0; i < overview->finding_count; i++)
         put_finding(print, i, cause > 28 ? 28 : cause);

@@ -18,7 +18,7 @@ static int recognizes(const uint8_t *head, size_t size)
 #include "nsys_stacks.h"
 #include "spool.h"
 
-enum { ID, VALUE, PRIORITY, OWN_RANK = PRIORITY };
+enum { ID, VALUE, PRIORITY, OWN_RANK = PRIORITY, OWN_LAUNCHER };
 
 static int string(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
@@ -37,6 +37,7 @@ static int process_name(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     reader->trace->processes.name[process] = name;
     if (!nvt_nsys_is_null(table, OWN_RANK))
         reader->trace->processes.rank[process] = nvt_nsys_u32(table, OWN_RANK, NVT_NONE);
+    reader->trace->processes.is_launcher[process] = nvt_nsys_int(table, OWN_LAUNCHER, 0) == 1;
     return name == NVT_NO_STRING ? -1 : 0;
 }
 
@@ -59,7 +60,7 @@ static const struct nvt_nsys_spec strings = {"StringIds", NULL, 2, {"id", "value
 /* nsys lists every process and thread of the machine. These are read last, and name those that did
  * something. */
 static const struct nvt_nsys_spec names[] = {
-    {"PROCESSES", NULL, 2, {"globalPid", "name", "nvtallyRank"}, process_name},
+    {"PROCESSES", NULL, 2, {"globalPid", "name", "nvtallyRank", "nvtallyLauncher"}, process_name},
     {"ThreadNames", NULL, 2, {"globalTid", "nameId", "priority"}, thread_name},
 };
 

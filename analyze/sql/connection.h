@@ -17,11 +17,16 @@ struct nvt_sql {
     struct nvt_strings *names; /* of columns that are worked out */
     struct nvt_made *made;     /* tables that are made when they are asked for */
     size_t made_count;
-    int64_t until_ns; /* when a statement has to end, 0: never */
-    int is_late;      /* it had not */
-    int is_grouped;   /* there is a table of sums (regroup.h) */
-    size_t grouped;   /* statements that were answered from such */
+    int64_t until_ns;                  /* when a statement has to end, 0: never */
+    int is_late;                       /* it had not */
+    const volatile sig_atomic_t *stop; /* struct nvt_sql_limits */
+    int is_grouped;                    /* there is a table of sums (regroup.h) */
+    size_t grouped;                    /* statements that were answered from such */
     int is_declaring; /* a table of our own is being declared, which is a CREATE TABLE to SQLite */
+    int is_preparing; /* a statement is, whose reads are noted (lacking.h) */
+    uint64_t read;    /* a bit for each table of the model that was read */
+    struct nvt_buffer lacks; /* what these lack, with a NUL; empty: nothing */
+    size_t notes_from;       /* the input's notes from here on are of this answer */
 };
 
 /* A table that is made when it is first read. */
@@ -34,7 +39,10 @@ struct nvt_made {
     int (*fill)(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err);
     const void *context; /* of fill */
     size_t part;         /* which of several tables */
+    unsigned need; /* enum nvt_rule_needs: what there must be for it to have rows; 0: anything */
     struct nvt_table *table;
+    struct nvt_buffer notes; /* lines about it, each with its '\n' */
+    int is_read;             /* by the statements that are being answered */
 };
 
 /* A table of the model by each of its names, as virtual tables. SQLite's status. */

@@ -169,8 +169,8 @@ static int fill_report(struct nvt_made *made, struct nvt_table *table, struct nv
     for (size_t i = 0; i < tables.count && !status; i++)
         if (part_of(report, tables.items[i]) == (int)made->part)
             take_rows(made, tables.items[i], table);
-    (void)nvt_buffer_append(&made->sql->input->notes, input.notes.data, input.notes.size);
-    nvt_buffer_free(&input.notes);
+    nvt_buffer_free(&made->notes);
+    made->notes = input.notes;
     nvt_tables_free(&tables);
     return status;
 }
@@ -346,12 +346,14 @@ int nvt_sql_list_made(struct nvt_sql *sql, struct nvt_error *err)
          NVT_COUNT_OF(rule_columns)},
         {{.name = "gaps",
           .about = "when a device was idle, and what the host did then",
-          .fill = fill_gaps},
+          .fill = fill_gaps,
+          .need = NVT_RULE_OPS},
          gap_columns,
          NVT_COUNT_OF(gap_columns)},
         {{.name = "iterations",
           .about = "iterations that ranges name, numbered in each process",
-          .fill = fill_iterations},
+          .fill = fill_iterations,
+          .need = NVT_RULE_ITERATIONS},
          iteration_columns,
          NVT_COUNT_OF(iteration_columns)}};
     for (size_t i = 0; i < NVT_COUNT_OF(others); i++)

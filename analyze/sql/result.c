@@ -128,7 +128,7 @@ static int describe(struct nvt_sql *sql, sqlite3_stmt *statement, const struct r
             .unit = ends_in_ns(name) && type_of(rows, i) != NVT_TEXT ? "ns" : "",
             .type = type_of(rows, i),
             .decimals = NVT_SHORTEST,
-            .flags = ends_in_ns(name) ? 0 : NVT_PLAIN};
+            .flags = NVT_ASKED | (ends_in_ns(name) ? 0u : NVT_PLAIN)};
     }
     return 0;
 }

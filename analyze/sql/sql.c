@@ -14,6 +14,7 @@ int nvt_sql_refuse_text(size_t size, struct nvt_error *err)
 #ifdef HAVE_SQLITE
 #include "../../lib/suggest.h"
 #include "guarded.h"
+#include "lacking.h"
 #include "regroup.h"
 #include "result.h"
 
@@ -33,15 +34,17 @@ int nvt_sql_vtab_fail(sqlite3_vtab *table, const struct nvt_error *err)
 static int authorize(void *context, int action, const char *first, const char *second,
                      const char *third, const char *fourth)
 {
-    const struct nvt_sql *sql = context;
-    (void)first;
+    struct nvt_sql *sql = context;
     (void)third;
     (void)fourth;
     if (sql->is_declaring)
         return SQLITE_OK;
     switch (action) {
-    case SQLITE_SELECT:
     case SQLITE_READ:
+        if (sql->is_preparing && first)
+            nvt_sql_note_read(sql, first);
+        return SQLITE_OK;
+    case SQLITE_SELECT:
     case SQLITE_RECURSIVE:
         return SQLITE_OK;
     case SQLITE_FUNCTION:
@@ -63,7 +66,7 @@ static int look_at_clock(void *context)
 {
     struct nvt_sql *sql = context;
     sql->is_late = sql->until_ns && nvt_monotonic_ns() > sql->until_ns;
-    return sql->is_late;
+    return sql->is_late || (sql->stop && *sql->stop);
 }
 
 static void set_limits(sqlite3 *db)
@@ -158,8 +161,10 @@ void nvt_sql_free(struct nvt_sql *sql)
     nvt_sql_unguard(sql->guarded);
     for (size_t i = 0; i < sql->made_count; i++) {
         nvt_table_free(sql->made[i].table);
+        nvt_buffer_free(&sql->made[i].notes);
         free((void *)(uintptr_t)sql->made[i].columns);
     }
+    nvt_buffer_free(&sql->lacks);
     free(sql->made);
     nvt_model_free(&sql->model);
     nvt_strings_free(sql->names);
@@ -192,12 +197,15 @@ static int fail(const struct nvt_sql *sql, const struct nvt_sql_limits *limits,
                 struct nvt_error *err)
 {
     const int code = sqlite3_errcode(sql->db);
+    if (sql->stop && *sql->stop)
+        return nvt_fail(err, "sql: interrupted");
     if (sql->is_late)
         return nvt_fail(err, "sql: stopped after %g s (--timeout)", limits->seconds);
     if (code == SQLITE_NOMEM)
         return nvt_fail(err,
                         "sql: the statement needs more memory than there is, or than it may take");
-    if (code == SQLITE_AUTH)
+    /* SQLite says this of a virtual table, before the authorizer is asked. */
+    if (code == SQLITE_AUTH || strstr(sqlite3_errmsg(sql->db), " may not be modified"))
         return nvt_fail(err, "sql: only SELECT is allowed (%s)", sqlite3_errmsg(sql->db));
     return fail_unknown(sql, sqlite3_errmsg(sql->db), err);
 }
@@ -216,8 +224,11 @@ static int run_one(struct nvt_sql *sql, sqlite3_stmt *statement,
                                  &is_cut, err);
     if (status > 0)
         status = fail(sql, limits, err);
-    else if (!status && is_cut)
-        nvt_note(sql->input, "note: the first %zu rows; --max-rows 0 shows all", limits->rows);
+    else if (!status && is_cut) {
+        nvt_table_set_all(tables->items[tables->count - 1], NVT_ROWS_UNKNOWN);
+        if (limits->more)
+            nvt_note(sql->input, "note: the first %zu rows; %s", limits->rows, limits->more);
+    }
     sql->grouped += grouped != NULL;
     sqlite3_finalize(grouped);
     nvt_sql_ungroup(sql);
@@ -232,10 +243,16 @@ int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_l
     if (size > NVT_SQL_TEXT_MOST)
         return nvt_sql_refuse_text(size, err);
     sql->is_late = 0;
+    sql->stop = limits->stop;
+    sql->notes_from = sql->input->notes.size;
+    nvt_sql_forget_reads(sql);
     sql->until_ns = limits->seconds > 0 ? nvt_monotonic_ns() + (int64_t)(limits->seconds * 1e9) : 0;
     while (*text && !status) {
         sqlite3_stmt *statement = NULL;
-        if (sqlite3_prepare_v2(sql->db, text, -1, &statement, &text) != SQLITE_OK)
+        sql->is_preparing = 1;
+        const int prepared = sqlite3_prepare_v2(sql->db, text, -1, &statement, &text);
+        sql->is_preparing = 0;
+        if (prepared != SQLITE_OK)
             return fail(sql, limits, err);
         if (!statement)
             continue;
@@ -243,7 +260,14 @@ int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_l
         status = run_one(sql, statement, limits, tables, err);
         sqlite3_finalize(statement);
     }
-    return status || count ? status : nvt_fail(err, "sql: the query is empty");
+    if (status || !count)
+        return status ? status : nvt_fail(err, "sql: the query is empty");
+    return nvt_sql_look_for_lacks(sql, limits->more != NULL) ? nvt_fail(err, "out of memory") : 0;
+}
+
+const char *nvt_sql_lacks(const struct nvt_sql *sql)
+{
+    return sql->lacks.size ? (const char *)sql->lacks.data : NULL;
 }
 
 int nvt_sql_is_complete(const char *text)
@@ -278,6 +302,12 @@ int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_l
     (void)limits;
     (void)tables;
     return nvt_fail(err, "sql: this build has no SQLite");
+}
+
+const char *nvt_sql_lacks(const struct nvt_sql *sql)
+{
+    (void)sql;
+    return NULL;
 }
 
 int nvt_sql_takes_launches(const char *text)

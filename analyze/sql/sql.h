@@ -11,6 +11,8 @@
 #ifndef NVT_SQL_H
 #define NVT_SQL_H
 
+#include <signal.h>
+
 #include "../input/input.h"
 
 struct nvt_sql;
@@ -21,8 +23,10 @@ struct nvt_sql;
 void nvt_sql_limit_memory(int64_t bytes);
 
 struct nvt_sql_limits {
-    double seconds; /* for all statements of a text together; 0: none */
-    size_t rows;    /* of each result; 0: all that fit into NVT_SQL_RESULT_MOST */
+    double seconds;   /* for all statements of a text together; 0: none */
+    size_t rows;      /* of each result; 0: all that fit into NVT_SQL_RESULT_MOST */
+    const char *more; /* how to see rows that were left out, for a note; NULL: nothing is noted */
+    const volatile sig_atomic_t *stop; /* statements end where it is not 0; NULL: nobody sets one */
 };
 
 /*
@@ -48,10 +52,15 @@ void nvt_sql_free(struct nvt_sql *sql);
  * Run statements, separated by ";", and append the result of each as a table, whose columns are named as SQL names them; a
  * column of which the name ends in _ns has that unit. Cells are integers, numbers or texts by what there is in the column; a
  * blob is its bytes in hexadecimal. Texts of the tables' columns are the sql's: it has to last longer. A result that was cut
- * at limits->rows is noted. 0, NVT_SQL_NEEDS_ROWS, or -1 with err filled.
+ * at limits->rows says so (nvt_table_all) and is noted, as is what the statements read and the input has not. 0, NVT_SQL_NEEDS_ROWS,
+ * or -1 with err filled.
  */
 int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_limits *limits,
                    struct nvt_tables *tables, struct nvt_error *err);
+
+/* What the statements of the last nvt_sql_answer read and the input has not, so that no row of it means nothing: "no OS calls in the
+ * trace (nvtally record --trace osrt)". NULL: nothing. It lasts until the next one. */
+const char *nvt_sql_lacks(const struct nvt_sql *sql);
 
 /* Whether a text ends with a whole statement, for a prompt. */
 int nvt_sql_is_complete(const char *text);

@@ -211,10 +211,14 @@ static int put_absent(const struct writing *writing, const struct nvt_people_lay
         failed |= nvt_buffer_printf(&text, "%s%s", text.size ? ", " : start, heading);
         if (why == NVT_PEOPLE_SAME)
             failed |= nvt_buffer_printf(
-                &text, " %s", nvt_people_cell(table, 0, column, &layout->kernels, number));
+                &text, " %s",
+                nvt_table_is_null(table, 0, column)
+                    ? "NULL"
+                    : nvt_people_cell(table, 0, column, &layout->kernels, number));
     }
     if (text.size && why == NVT_PEOPLE_LEFT_OUT)
-        failed |= nvt_buffer_printf(&text, " (--wide)");
+        failed |= nvt_buffer_printf(&text, " (%s)",
+                                    writing->tables->wider ? writing->tables->wider : "--wide");
     if (text.size && !failed)
         put_faint(writing, (const char *)text.data);
     nvt_buffer_free(&text);

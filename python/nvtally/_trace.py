@@ -12,6 +12,25 @@ _open_file = open  # which this module has a function of its own for
 _SHOWN = 20  # rows of a table as a notebook shows it
 
 
+def _encoded(text, what):
+    """A text as the library takes it, which ends at a NUL."""
+    if not isinstance(text, str):
+        raise Error(f"{what} must be a str, not {type(text).__name__}")
+    if "\0" in text:
+        raise Error(f"{what} has a NUL in it")
+    return text.encode(errors="surrogatepass")
+
+
+def _encoded_path(path):
+    try:
+        encoded = os.fsencode(path)
+    except TypeError:
+        raise Error(f"a path must be str, bytes or os.PathLike, not {type(path).__name__}") from None
+    if b"\0" in encoded:
+        raise Error("a path has a NUL in it")
+    return encoded
+
+
 def _needed(name):
     """A module that is not the standard library's, or an error that says how to get it."""
     try:
@@ -120,7 +139,7 @@ def _finding(row):
 
 def _text_of(handle, table, form):
     text = ctypes.c_void_p()
-    check(lib.nvtally_result_text(handle, table, form.encode(), ctypes.byref(text)))
+    check(lib.nvtally_result_text(handle, table, _encoded(form, "the format's name"), ctypes.byref(text)))
     try:
         return ctypes.string_at(text).decode(errors="replace")
     finally:
@@ -147,8 +166,8 @@ class Trace:
 
     def __init__(self, *paths, plain_names=False):
         self._handle = ctypes.c_void_p()
+        array = (ctypes.c_char_p * len(paths))(*[_encoded_path(path) for path in paths])
         self.paths = [os.fspath(path) for path in paths]
-        array = (ctypes.c_char_p * len(paths))(*[os.fsencode(path) for path in self.paths])
         check(lib.nvtally_trace_open(array, len(paths), int(plain_names), ctypes.byref(self._handle)))
 
     def close(self):
@@ -185,8 +204,8 @@ class Trace:
         """A table of the model, without a copy; or one of SQL: kernels, gaps, report_NAME …"""
         if name in self.tables:
             return self._model_table(name)
-        if not name.isidentifier():
-            raise KeyError(name)
+        if not isinstance(name, str) or not name.isidentifier():
+            raise Error(f"no table {name!r}: tables, and SELECT * FROM nvtally_tables, list them")
         return self.sql(f'SELECT * FROM "{name}"', timeout=0)
 
     def _model_table(self, name):
@@ -236,7 +255,7 @@ class Trace:
     def reports(self, name):
         """All tables of a report of `nvtally stats`; none where the input has nothing of the kind (notes say so)."""
         handle = ctypes.c_void_p()
-        check(lib.nvtally_trace_report(self._open(), name.encode(), ctypes.byref(handle)))
+        check(lib.nvtally_trace_report(self._open(), _encoded(name, "the report's name"), ctypes.byref(handle)))
         return self._tables_of(_Result(handle))
 
     def report(self, name):
@@ -247,10 +266,15 @@ class Trace:
         return tables[0]
 
     def sql(self, query, timeout=60, max_rows=0):
-        """The result of a statement; of several, of the last one. Seconds, and rows at most (0: no limit)."""
+        """The result of one statement. Seconds, and rows at most (0: no limit)."""
         handle = ctypes.c_void_p()
-        check(lib.nvtally_trace_sql(self._open(), query.encode(), timeout, max_rows, ctypes.byref(handle)))
-        return self._tables_of(_Result(handle))[-1]
+        if not isinstance(timeout, (int, float)) or not isinstance(max_rows, int) or max_rows < 0:
+            raise Error("sql: timeout must be a number of seconds, max_rows a number of rows, 0 for all")
+        check(lib.nvtally_trace_sql(self._open(), _encoded(query, "the query"), timeout, max_rows, ctypes.byref(handle)))
+        results = self._tables_of(_Result(handle))
+        if len(results) != 1:
+            raise Error(f"sql: {len(results)} statements: give one at a time")
+        return results[0]
 
     def diagnose(self):
         """Findings, the costliest first."""

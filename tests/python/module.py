@@ -62,6 +62,17 @@ def what_is_refused():
     assert "stopped after" in refused(lambda: trace.sql("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
                                                         "SELECT count(*) FROM c", timeout=0.1))
     assert "no such table" in refused(lambda: trace["kernel_table"])
+    assert "no table ''" in refused(lambda: trace[""]) and "no table 'a b'" in refused(lambda: trace["a b"])
+    assert "no table 7" in refused(lambda: trace[7])
+    assert refused(lambda: trace.sql("SELECT 1; SELECT 2")) == "sql: 2 statements: give one at a time"
+    assert trace.sql("SELECT 1 AS n;  -- alone\n").rows() == [{"n": 1}]
+    assert "the query is empty" in refused(lambda: trace.sql(";"))
+    assert "has a NUL" in refused(lambda: trace.sql("SELECT 1\0; DELETE FROM ops"))
+    assert "must be a str, not bytes" in refused(lambda: trace.sql(b"SELECT 1"))
+    assert "timeout must be" in refused(lambda: trace.sql("SELECT 1", timeout="x"))
+    assert "max_rows" in refused(lambda: trace.sql("SELECT 1", max_rows=-1))
+    assert "not NoneType" in refused(lambda: nvtally.open(None)) and "NUL" in refused(lambda: nvtally.open("a\0b"))
+    assert trace["os_calls"].rows() == [] and "no OS calls in the trace" in trace.notes[-1], trace.notes
     assert "cuda_gpu_kern_sum" in refused(lambda: trace.report("cuda_gpu_kern_su"))
     assert "needs a directory" in refused(lambda: trace.report("fragments"))
     assert "no format 'xml'" in refused(lambda: trace.report("nvtx_sum").text("xml"))
