@@ -19,12 +19,15 @@
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
 #include "ctl_dump.h"
+#include "ctl_far.h"
 #include "ctl_standing.h"
 #include "ctl_steps.h"
 #include "ring.h"
 
-#define SESSIONS_MOST 256
-#define PATIENCE_NS   INT64_C(10000000000)
+#define SESSIONS_MOST    1024
+#define PATIENCE_NS      INT64_C(10000000000)
+#define FAR_PATIENCE_NS  INT64_C(30000000000)
+#define DUMP_PATIENCE_NS INT64_C(600000000000) /* of a dump that is made elsewhere */
 
 static const char usage_text[] =
     "usage: nvtally ctl [OPTIONS] ps|status|start|stop|steps N|mark TEXT|dump\n\n"
@@ -42,6 +45,11 @@ static const char usage_text[] =
     "  -s, --session WHICH  the recording, where there are several: the recorder's\n"
     "                       process as ps lists it, its folder, or all (default:\n"
     "                       the one that ctl itself runs in)\n"
+    "      --watch FILE     all recordings that watch this file, on any host (nvtally\n"
+    "                       record --watch); --session HOST chooses those of one\n"
+    "      --to HOST:PORT   the recording that listens there (nvtally record\n"
+    "                       --listen); several with commas between\n"
+    "      --key FILE       the key of --to\n"
     "  -o, --output FILE    for dump: the copy (default: next to the trace, its name\n"
     "                       with -dump1, -dump2, …); for start and steps in a session\n"
     "                       of nvtally env: the trace (default: trace.nvt)\n"
@@ -59,6 +67,8 @@ struct ctl {
     int overwrite;      /* --force-overwrite */
     int64_t last_ns;    /* --last, or 0 */
     const struct nvt_format *format;
+    struct nvt_ctl_far_wish wish; /* --watch, --to, --key */
+    struct nvt_ctl_far far;
     const char *verb, *text; /* what is asked for; of a mark, its text; of steps, how many */
     struct nvt_ctl_session sessions[SESSIONS_MOST];
     size_t count;
@@ -73,10 +83,27 @@ static int fail(const struct nvt_error *err)
 
 /* --- which recordings ------------------------------------------------------------------------- */
 
+static int is_far(const struct ctl *ctl)
+{
+    return ctl->wish.watch || ctl->wish.to;
+}
+
+static int choose_far(struct ctl *ctl, struct nvt_error *err)
+{
+    ctl->wish.session = ctl->which;
+    const int count = nvt_ctl_far_choose(&ctl->far, &ctl->wish, ctl->sessions, SESSIONS_MOST, err);
+    ctl->count = count > 0 ? (size_t)count : 0;
+    return count < 0 ? -1 : 0;
+}
+
 /* The one with that recorder, or that folder; the one that we run in; the only one. 0, or -1 with err. */
 static int choose(struct ctl *ctl, struct nvt_error *err)
 {
     char folder[512];
+    if (is_far(ctl))
+        return choose_far(ctl, err) ? -1
+               : ctl->count         ? 0
+                                    : nvt_fail(err, "no recording watches %.200s", ctl->wish.watch);
     const char *own = nvt_ctl_standing_own(folder, sizeof(folder));
     const char *which = ctl->which ? ctl->which : own;
     const int is_folder = which && strchr(which, '/');
@@ -123,51 +150,101 @@ static double seconds_of(const char *text, const char *name)
     return (double)number_of(text, name) / 1e9;
 }
 
+/* A recorder's answer. */
+static void put_status(struct nvt_table *table, const struct nvt_ctl_session *session,
+                       const char *text)
+{
+    char state[40], trace[4096], command[1024], folder[300];
+    nvt_ctl_value(text, "state", state, sizeof(state));
+    nvt_ctl_value(text, "command", command, sizeof(command));
+    nvt_ctl_value(text, "folder", folder, sizeof(folder));
+    nvt_table_put(table, NVT_IF(!session->way && session->recorder, session->recorder), state);
+    if (*folder) /* it has none */
+        nvt_table_more(table, NVT_NULL, NVT_NULL, NVT_NULL, number_of(text, "processes"), NVT_NULL,
+                       *command ? command : folder, NVT_NULL);
+    else
+        nvt_table_more(table, seconds_of(text, "for"), seconds_of(text, "recorded"),
+                       number_of(text, "parts"), number_of(text, "processes"),
+                       (double)number_of(text, "bytes") / NVT_MEBIBYTE, command,
+                       nvt_ctl_value(text, "trace", trace, sizeof(trace)));
+    if (session->way)
+        nvt_table_more(table, session->name);
+}
+
+static void put_no_answer(struct nvt_table *table, const struct nvt_ctl_session *session)
+{
+    nvt_table_put(table, NVT_IF(!session->way, session->recorder), "no answer");
+    if (session->way)
+        nvt_table_more(table, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL,
+                       session->name);
+}
+
 static void put_session(struct nvt_table *table, const struct nvt_ctl_session *session)
 {
-    char text[NVT_CTL_ANSWER_MOST], state[40], trace[4096], command[1024];
-    struct nvt_error err = NVT_ERROR_INIT;
-    if (!session->recorder) {
+    char text[NVT_CTL_ANSWER_MOST];
+    if (!session->recorder)
         nvt_ctl_standing_status(session, text, sizeof(text));
-        nvt_ctl_value(text, "command", command, sizeof(command));
-        nvt_table_put(table, NVT_NULL, "dormant", NVT_NULL, NVT_NULL, NVT_NULL,
-                      number_of(text, "processes"), NVT_NULL, *command ? command : session->folder);
+    else if (nvt_ctl_ask(session, "status", PATIENCE_NS, text, sizeof(text), NULL)) {
+        put_no_answer(table, session);
         return;
     }
-    if (nvt_ctl_ask(session, "status", PATIENCE_NS, text, sizeof(text), &err)) {
-        nvt_table_put(table, session->recorder, "no answer");
-        return;
+    put_status(table, session, text);
+}
+
+/* 0, or -1 with err. */
+static int put_far(const struct ctl *ctl, struct nvt_table *table, struct nvt_error *err)
+{
+    struct nvt_ctl_reply *replies = calloc(ctl->count + 1, sizeof(*replies));
+    if (!replies)
+        return nvt_fail(err, "out of memory");
+    nvt_ctl_ask_all(ctl->sessions, ctl->count, "status", PATIENCE_NS, replies);
+    for (size_t i = 0; i < ctl->count; i++) {
+        if (replies[i].status)
+            put_no_answer(table, &ctl->sessions[i]);
+        else
+            put_status(table, &ctl->sessions[i], replies[i].text);
+        if (replies[i].status < 0)
+            fail(&replies[i].err);
     }
-    nvt_table_put(table, session->recorder, nvt_ctl_value(text, "state", state, sizeof(state)),
-                  seconds_of(text, "for"), seconds_of(text, "recorded"), number_of(text, "parts"),
-                  number_of(text, "processes"), (double)number_of(text, "bytes") / NVT_MEBIBYTE,
-                  nvt_ctl_value(text, "command", command, sizeof(command)),
-                  nvt_ctl_value(text, "trace", trace, sizeof(trace)));
+    free(replies);
+    return 0;
+}
+
+static int find_all(struct ctl *ctl, struct nvt_error *err)
+{
+    if (is_far(ctl))
+        return choose_far(ctl, err);
+    ctl->count = nvt_ctl_sessions(ctl->sessions, SESSIONS_MOST);
+    ctl->count = ctl->count < SESSIONS_MOST ? ctl->count : SESSIONS_MOST;
+    return 0;
 }
 
 static int print_sessions(struct ctl *ctl)
 {
     static const struct nvt_column columns[] = {
-        {"Recorder", NVT_IDS},          {"State", NVT_NAMES},
+        {"Recorder", NVT_SPARE_IDS},    {"State", NVT_NAMES},
         {"For (s)", NVT_REALS("s", 1)}, {"Recorded (s)", NVT_REALS("s", 1)},
         {"Parts", NVT_SPARE_COUNTS},    {"Processes", NVT_SPARE_COUNTS},
         {"Size (MiB)", NVT_MIB},        {"Command", NVT_NAMES},
-        {"Trace", NVT_SPARE_NAMES}};
+        {"Trace", NVT_SPARE_NAMES},     {"Host", NVT_SPARE_NAMES}};
     struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout)};
     struct nvt_error err = NVT_ERROR_INIT;
-    ctl->count = nvt_ctl_sessions(ctl->sessions, SESSIONS_MOST);
-    ctl->count = ctl->count < SESSIONS_MOST ? ctl->count : SESSIONS_MOST;
-    struct nvt_table *table = nvt_table_new("ctl_ps", "Recordings", columns, NVT_COUNT_OF(columns));
-    for (size_t i = 0; table && i < ctl->count; i++)
-        put_session(table, &ctl->sessions[i]);
-    int status = nvt_tables_add(&tables, table) || ctl->format->render(&tables, stdout);
-    nvt_tables_free(&tables);
-    if (status) {
-        nvt_fail(&err, "out of memory");
+    if (find_all(ctl, &err))
         return fail(&err);
-    }
+    struct nvt_table *table = nvt_table_new("ctl_ps", "Recordings", columns, NVT_COUNT_OF(columns));
+    int status = table ? 0 : nvt_fail(&err, "out of memory");
+    for (size_t i = 0; table && i < ctl->count && !is_far(ctl); i++)
+        put_session(table, &ctl->sessions[i]);
+    if (table && ctl->count && is_far(ctl))
+        status = put_far(ctl, table, &err);
+    if (nvt_tables_add(&tables, table) || ctl->format->render(&tables, stdout))
+        status = nvt_fail(&err, "out of memory");
+    nvt_tables_free(&tables);
+    if (status)
+        return fail(&err);
     if (!ctl->count)
-        nvt_message(stderr, "no recording is going on");
+        nvt_message(stderr,
+                    is_far(ctl) ? "no recording watches that file" : "no recording is going on");
     return 0;
 }
 
@@ -208,11 +285,61 @@ static int see_to_recorder(struct ctl *ctl, struct nvt_ctl_session *session, con
     return 0;
 }
 
+/* What one has answered, as nvt_ctl_ask returns it. Whether it failed. */
+static int print_answer(const struct ctl *ctl, const struct nvt_ctl_session *session, int status,
+                        const char *text, const struct nvt_error *err)
+{
+    char title[200];
+    const size_t length = strlen(text);
+    nvt_ctl_title(session, title, sizeof(title));
+    if (status < 0)
+        fail(err);
+    else if (status)
+        nvt_message(stderr, "%s: %s", title, text);
+    else if (length && text[length - 1] == '\n' && ctl->count > 1)
+        printf("%s\n%s", title, text);
+    else if (length && text[length - 1] == '\n')
+        fputs(text, stdout);
+    else if (ctl->count > 1)
+        printf("%s: %s\n", title, text);
+    else
+        puts(text);
+    return status != 0;
+}
+
+/* Ask all that are elsewhere. Returns the exit status. */
+static int command_far(struct ctl *ctl, const char *request, int64_t patience_ns)
+{
+    int failed = 0;
+    struct nvt_ctl_reply *replies = calloc(ctl->count, sizeof(*replies));
+    if (!replies)
+        return fail(&(struct nvt_error){.message = "out of memory"});
+    nvt_ctl_ask_all(ctl->sessions, ctl->count, request, patience_ns, replies);
+    for (size_t i = 0; i < ctl->count; i++)
+        failed |= print_answer(ctl, &ctl->sessions[i], replies[i].status, replies[i].text,
+                               &replies[i].err);
+    free(replies);
+    return failed ? 2 : 0;
+}
+
+static int start_far(struct ctl *ctl)
+{
+    char request[NVT_CTL_REQUEST_MOST];
+    snprintf(request, sizeof(request), "start%s%.4000s", ctl->output ? " " : "",
+             ctl->output ? ctl->output : "");
+    return command_far(ctl, request, FAR_PATIENCE_NS);
+}
+
 static int command(struct ctl *ctl, const char *request)
 {
     int failed = 0;
     struct nvt_error err = NVT_ERROR_INIT;
-    if (choose(ctl, &err) || check_one_output(ctl, &err))
+    if (choose(ctl, &err))
+        return fail(&err);
+    if (is_far(ctl))
+        return !strcmp(request, "start") ? start_far(ctl)
+                                         : command_far(ctl, request, FAR_PATIENCE_NS);
+    if (check_one_output(ctl, &err))
         return fail(&err);
     for (size_t i = 0; i < ctl->count; i++) {
         char text[NVT_CTL_ANSWER_MOST] = "";
@@ -220,18 +347,7 @@ static int command(struct ctl *ctl, const char *request)
         int status = see_to_recorder(ctl, session, request, text, sizeof(text), &err);
         if (status > 0)
             status = nvt_ctl_ask(session, request, PATIENCE_NS, text, sizeof(text), &err);
-        const size_t length = strlen(text);
-        failed |= status;
-        if (status < 0)
-            fail(&err);
-        else if (status)
-            nvt_message(stderr, "recorder %d: %s", session->recorder, text);
-        else if (length && text[length - 1] == '\n')
-            fputs(text, stdout);
-        else if (ctl->count > 1)
-            printf("recorder %d: %s\n", session->recorder, text);
-        else
-            puts(text);
+        failed |= print_answer(ctl, session, status, text, &err);
     }
     return failed ? 2 : 0;
 }
@@ -241,7 +357,14 @@ static int dump(struct ctl *ctl)
     struct nvt_error err = NVT_ERROR_INIT;
     char name[PATH_MAX];
     int failed = 0;
-    if (choose(ctl, &err) || check_one_output(ctl, &err))
+    if (choose(ctl, &err))
+        return fail(&err);
+    if (is_far(ctl)) {
+        char request[40];
+        snprintf(request, sizeof(request), "dump %" PRId64, ctl->last_ns);
+        return command_far(ctl, request, DUMP_PATIENCE_NS);
+    }
+    if (check_one_output(ctl, &err))
         return fail(&err);
     for (size_t i = 0; i < ctl->count; i++) {
         if (nvt_ctl_dump(&ctl->sessions[i], ctl->output, ctl->last_ns, PATIENCE_NS, name,
@@ -270,10 +393,11 @@ static int steps(struct ctl *ctl)
     char text[NVT_CTL_ANSWER_MOST];
     if (choose(ctl, &err) || check_one_output(ctl, &err))
         return fail(&err);
-    for (size_t i = 0; i < ctl->count; i++)
+    for (size_t i = 0; i < ctl->count && !is_far(ctl); i++)
         if (see_to_recorder(ctl, &ctl->sessions[i], "steps", text, sizeof(text), &err) < 0)
             return fail(&err);
-    if (nvt_ctl_steps(ctl->sessions, ctl->count, ctl->text, PATIENCE_NS, &err))
+    if (nvt_ctl_steps(ctl->sessions, ctl->count, ctl->text,
+                      is_far(ctl) ? FAR_PATIENCE_NS : PATIENCE_NS, &err))
         return fail(&err);
     return 0;
 }
@@ -302,6 +426,13 @@ static int run(struct ctl *ctl)
     const int begins = !strcmp(ctl->verb, "start") || !strcmp(ctl->verb, "steps");
     if (ctl->last_ns && !is_dump) {
         nvt_message(stderr, "--last is an option of ctl dump");
+        return 2;
+    }
+    if (is_far(ctl) && (ctl->overwrite || (ctl->output && strcmp(ctl->verb, "start") != 0))) {
+        nvt_message(stderr, ctl->overwrite
+                                ? "--force-overwrite is for recordings on this machine"
+                                : "--output is for recordings on this machine: elsewhere a copy "
+                                  "has its place next to the trace");
         return 2;
     }
     if ((ctl->output && !is_dump && !begins) || (ctl->overwrite && !begins)) {
@@ -336,6 +467,42 @@ static int take_words(struct ctl *ctl, int count, char **words, struct nvt_error
     return 0;
 }
 
+/* One option with its value. 0, or -1 with err. */
+static int take(int option, const char *text, char **argv, struct ctl *ctl, struct nvt_error *err)
+{
+    char hint[64];
+    const char **texts[] = {['s'] = &ctl->which,
+                            ['w'] = &ctl->wish.watch,
+                            ['t'] = &ctl->wish.to,
+                            ['k'] = &ctl->wish.key,
+                            ['o'] = &ctl->output};
+    switch (option) {
+    case 's':
+    case 'w':
+    case 't':
+    case 'k':
+    case 'o':
+        *texts[option] = text;
+        return option == 'o' ? nvt_check_not_stdout(text, "a trace", "file", err) : 0;
+    case 'F':
+        ctl->overwrite = 1;
+        return 0;
+    case 'l':
+        return nvt_axis_duration(text, &ctl->last_ns)
+                   ? nvt_fail(err, "--last %s: must be a time such as 500ms, 2s or 5min", text)
+                   : 0;
+    case 'f':
+        ctl->format = nvt_format_find(text);
+        return ctl->format ? 0
+                           : nvt_fail(err, "--format %s: no such format%s", text,
+                                      nvt_format_hint(text, hint, sizeof(hint)));
+    case ':':
+        return nvt_fail(err, "%s needs a value; see nvtally ctl --help", argv[optind - 1]);
+    default:
+        return nvt_fail(err, "unknown option %s; see nvtally ctl --help", argv[optind - 1]);
+    }
+}
+
 /* 0 to go on, 1: --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
 {
@@ -344,45 +511,24 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
                                           {"output", required_argument, NULL, 'o'},
                                           {"last", required_argument, NULL, 'l'},
                                           {"force-overwrite", no_argument, NULL, 'F'},
+                                          {"watch", required_argument, NULL, 'w'},
+                                          {"to", required_argument, NULL, 't'},
+                                          {"key", required_argument, NULL, 'k'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
-    char hint[64];
     ctl->format = nvt_format_find("table");
     opterr = 0;
     optind = 0;
     for (int option; (option = getopt_long(argc, argv, ":s:f:o:h", longs, NULL)) != -1;) {
-        switch (option) {
-        case 's':
-            ctl->which = optarg;
-            break;
-        case 'o':
-            ctl->output = optarg;
-            if (nvt_check_not_stdout(optarg, "a trace", "file", err))
-                return -1;
-            break;
-        case 'F':
-            ctl->overwrite = 1;
-            break;
-        case 'l':
-            if (nvt_axis_duration(optarg, &ctl->last_ns))
-                return nvt_fail(err, "--last %s: must be a time such as 500ms, 2s or 5min", optarg);
-            break;
-        case 'f':
-            ctl->format = nvt_format_find(optarg);
-            if (!ctl->format)
-                return nvt_fail(err, "--format %s: no such format%s", optarg,
-                                nvt_format_hint(optarg, hint, sizeof(hint)));
-            break;
-        case 'h':
+        if (option == 'h') {
             fputs(usage_text, stdout);
             return 1;
-        case ':':
-            return nvt_fail(err, "%s needs a value; see nvtally ctl --help", argv[optind - 1]);
-        default:
-            return nvt_fail(err, "unknown option %s; see nvtally ctl --help", argv[optind - 1]);
         }
+        if (take(option, optarg, argv, ctl, err))
+            return -1;
     }
-    return take_words(ctl, argc - optind, argv + optind, err);
+    return nvt_ctl_far_check(&ctl->wish, err) ? -1
+                                              : take_words(ctl, argc - optind, argv + optind, err);
 }
 
 int nvt_cmd_ctl(int argc, char **argv)
@@ -394,6 +540,8 @@ int nvt_cmd_ctl(int argc, char **argv)
         status = run(ctl);
     else
         status = status == 1 ? 0 : fail(&err);
+    if (ctl)
+        nvt_ctl_far_free(&ctl->far);
     free(ctl);
     return status;
 }

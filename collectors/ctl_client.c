@@ -104,6 +104,8 @@ int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct n
         snprintf(out->folder, sizeof(out->folder), "%s", folder);
     out->recorder = lives ? recorder : 0;
     out->is_standing = is_standing;
+    out->name[0] = 0;
+    out->way = NULL;
     return 0;
 }
 
@@ -164,8 +166,8 @@ static int ask(int descriptor, const struct nvt_ctl_session *session, const char
     return 0;
 }
 
-int nvt_ctl_ask(const struct nvt_ctl_session *session, const char *request, int64_t patience_ns,
-                char *text, size_t size, struct nvt_error *err)
+static int ask_here(const struct nvt_ctl_session *session, const char *request, int64_t patience_ns,
+                    char *text, size_t size, struct nvt_error *err)
 {
     char packet[NVT_CTL_ANSWER_MOST + 1];
     if (!session->recorder)
@@ -181,4 +183,41 @@ int nvt_ctl_ask(const struct nvt_ctl_session *session, const char *request, int6
         return -1;
     snprintf(text, size, "%s", packet + 1);
     return packet[0] == '+' ? 0 : 1;
+}
+
+int nvt_ctl_ask(const struct nvt_ctl_session *session, const char *request, int64_t patience_ns,
+                char *text, size_t size, struct nvt_error *err)
+{
+    if (!session->way)
+        return ask_here(session, request, patience_ns, text, size, err);
+    struct nvt_ctl_reply *reply = calloc(1, sizeof(*reply));
+    if (!reply)
+        return nvt_fail(err, "out of memory");
+    session->way->ask(session, 1, request, patience_ns, reply);
+    const int status = reply->status;
+    if (status < 0 && err)
+        *err = reply->err;
+    else if (status >= 0)
+        snprintf(text, size, "%s", reply->text);
+    free(reply);
+    return status;
+}
+
+void nvt_ctl_ask_all(const struct nvt_ctl_session *sessions, size_t count, const char *request,
+                     int64_t patience_ns, struct nvt_ctl_reply *replies)
+{
+    if (count && sessions[0].way)
+        sessions[0].way->ask(sessions, count, request, patience_ns, replies);
+    for (size_t i = 0; i < count && !sessions[0].way; i++)
+        replies[i].status = ask_here(&sessions[i], request, patience_ns, replies[i].text,
+                                     sizeof(replies[i].text), &replies[i].err);
+}
+
+const char *nvt_ctl_title(const struct nvt_ctl_session *session, char *out, size_t size)
+{
+    if (session->way)
+        snprintf(out, size, "%s", session->name);
+    else
+        snprintf(out, size, "recorder %d", session->recorder);
+    return out;
 }

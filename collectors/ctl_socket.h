@@ -40,11 +40,30 @@ void nvt_ctl_serve(struct nvt_ctl_server *server, nvt_ctl_answer *answer, void *
 
 /* --- the other side --- */
 
+/* How a session is asked that is not reached by its folder: by a file (ctl_file.h), by TCP (ctl_net.h). */
+struct nvt_ctl_way;
+
 /* A session of this user whose recorder lives, or a standing one, which may have none. */
 struct nvt_ctl_session {
     char folder[256];
-    int recorder;    /* its process; 0: none */
-    int is_standing; /* (standing.h) */
+    int recorder;                  /* its process; 0: none */
+    int is_standing;               /* (standing.h) */
+    char name[160];                /* of one with a way: HOST.PROCESS, HOST:PORT */
+    const struct nvt_ctl_way *way; /* NULL: the folder is here */
+};
+
+/* What came of a request, as nvt_ctl_ask returns it. */
+struct nvt_ctl_reply {
+    int status;
+    struct nvt_error err;
+    char text[NVT_CTL_ANSWER_MOST];
+};
+
+/* `ask` puts one request to all of `count` sessions, and has a reply for each. */
+struct nvt_ctl_way {
+    void (*ask)(const struct nvt_ctl_session *sessions, size_t count, const char *request,
+                int64_t patience_ns, struct nvt_ctl_reply *replies);
+    int64_t latency_ns; /* that a request takes to arrive, as a rule */
 };
 
 /* Those in the places where sessions are made, or in NVTALLY_TMPDIR alone where that is set; at most `most`. Returns how many there
@@ -60,5 +79,12 @@ int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct n
  */
 int nvt_ctl_ask(const struct nvt_ctl_session *session, const char *request, int64_t patience_ns,
                 char *text, size_t size, struct nvt_error *err);
+
+/* Ask all of `count` sessions, which are reached the same way, the same. */
+void nvt_ctl_ask_all(const struct nvt_ctl_session *sessions, size_t count, const char *request,
+                     int64_t patience_ns, struct nvt_ctl_reply *replies);
+
+/* What messages call it: "recorder 123", or its name. Returns `out`. */
+const char *nvt_ctl_title(const struct nvt_ctl_session *session, char *out, size_t size);
 
 #endif

@@ -16,7 +16,9 @@
     INT64_C(10000000000) /* no iteration has begun for so long: it is said why we wait */
 #define NOBODY_NS                                                                                  \
     INT64_C(60000000000) /* no process has any, for so long: there is nothing to wait for */
-#define TRIES 20         /* each with twice the distance of the one before */
+#define TRIES   20       /* each with twice the distance of the one before */
+#define HELD_NS INT64_C(60000000000) /* from afar: so long recorders wait to be told the numbers */
+#define AHEAD   4                    /* as far as requests take twice, and as much again */
 
 static volatile sig_atomic_t broken_off;
 
@@ -30,22 +32,46 @@ static void sleep_ns(int64_t ns)
     nanosleep(&(struct timespec){ns / 1000000000, ns % 1000000000}, NULL);
 }
 
-/* What is asked of all. */
+/* What is asked of all, and what they have answered last. */
 struct steps {
     const struct nvt_ctl_session *sessions;
     size_t count;
     int64_t patience_ns;
+    struct nvt_ctl_reply *replies;
     char range[300];
 };
 
-/* 0 with the text, or -1 with err. */
-static int ask(const struct steps *steps, size_t i, const char *request, char *text,
-               struct nvt_error *err)
+static const char *text_of(const struct steps *steps, size_t i)
 {
-    const int failed = nvt_ctl_ask(&steps->sessions[i], request, steps->patience_ns, text,
-                                   NVT_CTL_ANSWER_MOST, err);
-    return failed <= 0 ? failed
-                       : nvt_fail(err, "recorder %d: %.400s", steps->sessions[i].recorder, text);
+    return steps->replies[i].text;
+}
+
+/* What keeps that one from it, -1 with err; 0: nothing. */
+static int check(const struct steps *steps, size_t i, struct nvt_error *err)
+{
+    char title[200];
+    const struct nvt_ctl_reply *reply = &steps->replies[i];
+    if (reply->status < 0)
+        *err = reply->err;
+    else if (reply->status)
+        nvt_fail(err, "%s: %.400s", nvt_ctl_title(&steps->sessions[i], title, sizeof(title)),
+                 reply->text);
+    return reply->status ? -1 : 0;
+}
+
+static void ask_all(const struct steps *steps, const char *request)
+{
+    nvt_ctl_ask_all(steps->sessions, steps->count, request, steps->patience_ns, steps->replies);
+}
+
+/* 0 with the replies of all, or -1 with err. */
+static int ask(const struct steps *steps, const char *request, struct nvt_error *err)
+{
+    ask_all(steps, request);
+    for (size_t i = 0; i < steps->count; i++)
+        if (check(steps, i, err))
+            return -1;
+    return 0;
 }
 
 static uint64_t number_of(const char *text, const char *name)
@@ -54,29 +80,38 @@ static uint64_t number_of(const char *text, const char *name)
     return strtoull(nvt_ctl_value(text, name, value, sizeof(value)), NULL, 10);
 }
 
-/* Those before `count` have begun. */
-static void stop(const struct steps *steps, size_t count)
+static void stop(const struct steps *steps)
 {
-    char text[NVT_CTL_ANSWER_MOST];
-    struct nvt_error ignored = NVT_ERROR_INIT;
-    for (size_t i = 0; i < count; i++)
-        ask(steps, i, "stop", text, &ignored);
+    ask_all(steps, "stop");
 }
 
-/* Have all get ready. */
+/* Those that have begun; others may record for somebody else. */
+static void stop_begun(const struct steps *steps)
+{
+    char text[NVT_CTL_ANSWER_MOST];
+    for (size_t i = 0; i < steps->count; i++)
+        if (!steps->replies[i].status)
+            (void)nvt_ctl_ask(&steps->sessions[i], "stop", steps->patience_ns, text, sizeof(text),
+                              NULL);
+}
+
+/* Have all get ready. Where they have to agree from afar, none of them goes on by itself. */
 static int begin(struct steps *steps, const char *wanted, struct nvt_error *err)
 {
-    char text[NVT_CTL_ANSWER_MOST], request[64];
+    char request[64];
     int64_t settle = 0;
-    snprintf(request, sizeof(request), "steps %.40s", wanted);
+    if (steps->sessions[0].way)
+        snprintf(request, sizeof(request), "steps %.40s %" PRId64, wanted, HELD_NS);
+    else
+        snprintf(request, sizeof(request), "steps %.40s", wanted);
+    if (ask(steps, request, err)) {
+        stop_begun(steps);
+        return -1;
+    }
     for (size_t i = 0; i < steps->count; i++) {
-        if (ask(steps, i, request, text, err)) {
-            stop(steps, i);
-            return -1;
-        }
-        const int64_t wait = (int64_t)number_of(text, "settle");
+        const int64_t wait = (int64_t)number_of(text_of(steps, i), "settle");
         settle = wait > settle ? wait : settle;
-        nvt_ctl_value(text, "range", steps->range, sizeof(steps->range));
+        nvt_ctl_value(text_of(steps, i), "range", steps->range, sizeof(steps->range));
     }
     sleep_ns(settle);
     return 0;
@@ -86,57 +121,68 @@ static int begin(struct steps *steps, const char *wanted, struct nvt_error *err)
 static int count_seen(const struct steps *steps, uint64_t *most, uint64_t *processes,
                       struct nvt_error *err)
 {
-    char text[NVT_CTL_ANSWER_MOST];
     *most = *processes = 0;
+    if (ask(steps, "stepped", err))
+        return -1;
     for (size_t i = 0; i < steps->count; i++) {
-        if (ask(steps, i, "stepped", text, err))
-            return -1;
-        const uint64_t seen = number_of(text, "seen");
+        const uint64_t seen = number_of(text_of(steps, i), "seen");
         *most = seen > *most ? seen : *most;
-        *processes += number_of(text, "of");
+        *processes += number_of(text_of(steps, i), "of");
     }
     return 0;
+}
+
+/* So many iterations ahead none will have come to when all have heard: of those that begin meanwhile, some times more. -1 with err. */
+static int64_t measure_distance(const struct steps *steps, struct nvt_error *err)
+{
+    uint64_t before, after, processes;
+    if (!steps->sessions[0].way)
+        return 1;
+    if (count_seen(steps, &before, &processes, err) || count_seen(steps, &after, &processes, err))
+        return -1;
+    return after > before ? (int64_t)(after - before) * AHEAD + 1 : 2;
 }
 
 /* The same number for all, which none has come to yet. */
 static int agree(const struct steps *steps, struct nvt_error *err)
 {
-    char text[NVT_CTL_ANSWER_MOST], request[64];
+    char request[64];
     uint64_t most, processes;
+    const int64_t distance = measure_distance(steps, err);
+    if (distance < 0)
+        return -1;
     for (int try = 0; try < TRIES; try++) {
+        int refused = 0;
         if (count_seen(steps, &most, &processes, err))
             return -1;
-        snprintf(request, sizeof(request), "fix %" PRIu64, most + (UINT64_C(1) << try));
-        size_t i = 0;
-        int failed = 0;
-        while (i < steps->count &&
-               !(failed = nvt_ctl_ask(&steps->sessions[i], request, steps->patience_ns, text,
-                                      sizeof(text), err)))
-            i++;
-        if (failed < 0)
-            return -1;
-        if (!failed)
+        snprintf(request, sizeof(request), "fix %" PRIu64, most + ((uint64_t)distance << try));
+        ask_all(steps, request);
+        for (size_t i = 0; i < steps->count; i++) {
+            if (steps->replies[i].status < 0)
+                return check(steps, i, err);
+            refused |= steps->replies[i].status;
+        }
+        if (!refused)
             return 0;
     }
     return nvt_fail(err, "the iterations are too short: the recordings do not agree on some");
 }
 
-/* 1: they are recorded; 0: not yet; -1 with err: they never will be. */
+/* 1: they are recorded; 0: not yet; -1 with err: they never will be. By its last reply. */
 static int are_recorded(const struct steps *steps, size_t i, struct nvt_error *err)
 {
-    char text[NVT_CTL_ANSWER_MOST], state[40];
-    if (ask(steps, i, "stepped", text, err))
-        return -1;
+    char state[40], title[200];
+    const char *text = text_of(steps, i);
     nvt_ctl_value(text, "steps", state, sizeof(state));
     if (!strcmp(state, "waiting"))
         return 0;
     if (!strcmp(state, "done"))
         return 1;
     return nvt_fail(err,
-                    "recorder %d: stopped when %" PRIu64 " of %" PRIu64 " processes had recorded "
-                    "their iterations",
-                    steps->sessions[i].recorder, number_of(text, "processes"),
-                    number_of(text, "of"));
+                    "%s: stopped when %" PRIu64 " of %" PRIu64 " processes had recorded their "
+                    "iterations",
+                    nvt_ctl_title(&steps->sessions[i], title, sizeof(title)),
+                    number_of(text, "processes"), number_of(text, "of"));
 }
 
 /* How the waiting goes. */
@@ -171,47 +217,61 @@ static int see(const struct steps *steps, struct waiting *waiting, struct nvt_er
 static int wait_for_all(const struct steps *steps, struct nvt_error *err)
 {
     struct waiting waiting = {.since = nvt_monotonic_ns()};
-    for (size_t i = 0; i < steps->count;) {
-        const int is_done = are_recorded(steps, i, err);
-        if (is_done < 0)
-            return -1;
-        i += (size_t)is_done;
-        if (is_done)
-            continue;
+    for (;;) {
+        size_t done = 0;
         if (see(steps, &waiting, err))
             return -1;
-        sleep_ns(LOOK_NS);
+        for (size_t i = 0; i < steps->count; i++) {
+            const int is_done = are_recorded(steps, i, err);
+            if (is_done < 0)
+                return -1;
+            done += (size_t)is_done;
+        }
+        if (done == steps->count)
+            return 0;
+        sleep_ns(LOOK_NS + (steps->sessions[0].way ? steps->sessions[0].way->latency_ns : 0));
     }
-    return 0;
 }
 
 static int print_all(const struct steps *steps, struct nvt_error *err)
 {
-    char text[NVT_CTL_ANSWER_MOST], status[NVT_CTL_ANSWER_MOST], trace[4096];
-    for (size_t i = 0; i < steps->count; i++) {
-        if (ask(steps, i, "stepped", text, err) || ask(steps, i, "status", status, err))
-            return -1;
-        const uint64_t processes = number_of(text, "processes");
+    char trace[4096];
+    struct nvt_ctl_reply *stepped = calloc(steps->count, sizeof(*stepped));
+    if (!stepped)
+        return nvt_fail(err, "out of memory");
+    memcpy(stepped, steps->replies, steps->count * sizeof(*stepped));
+    int status = ask(steps, "status", err);
+    for (size_t i = 0; i < steps->count && !status; i++) {
+        const uint64_t processes = number_of(stepped[i].text, "processes");
         printf("iterations %" PRIu64 " to %" PRIu64 " (from 0) of %" PRIu64 " process%s: %s\n",
-               number_of(text, "from"), number_of(text, "last"), processes,
-               processes == 1 ? "" : "es", nvt_ctl_value(status, "trace", trace, sizeof(trace)));
+               number_of(stepped[i].text, "from"), number_of(stepped[i].text, "last"), processes,
+               processes == 1 ? "" : "es",
+               nvt_ctl_value(text_of(steps, i), "trace", trace, sizeof(trace)));
     }
-    return 0;
+    free(stepped);
+    return status;
 }
 
 int nvt_ctl_steps(const struct nvt_ctl_session *sessions, size_t count, const char *wanted,
                   int64_t patience_ns, struct nvt_error *err)
 {
-    struct steps steps = {.sessions = sessions, .count = count, .patience_ns = patience_ns};
+    struct steps steps = {.sessions = sessions,
+                          .count = count,
+                          .patience_ns = patience_ns,
+                          .replies = calloc(count, sizeof(*steps.replies))};
     const struct sigaction action = {.sa_handler = break_off};
+    if (!steps.replies)
+        return nvt_fail(err, "out of memory");
     broken_off = 0;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    if (begin(&steps, wanted, err))
-        return -1;
-    if (agree(&steps, err) || wait_for_all(&steps, err)) {
-        stop(&steps, steps.count);
-        return -1;
+    int status = begin(&steps, wanted, err);
+    if (!status && (agree(&steps, err) || wait_for_all(&steps, err))) {
+        stop(&steps);
+        status = -1;
     }
-    return print_all(&steps, err);
+    if (!status)
+        status = print_all(&steps, err);
+    free(steps.replies);
+    return status;
 }

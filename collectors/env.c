@@ -16,6 +16,7 @@
 #include "../lib/program.h"
 #include "../lib/shell.h"
 #include "../lib/wrap.h"
+#include "env_watch.h"
 #include "levels.h"
 #include "ring.h"
 #include "stale.h"
@@ -34,6 +35,8 @@ static const char usage_text[] =
     "                         --pytorch)\n"
     "      --pytorch          add ranges for what PyTorch does\n"
     "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
+    "      --watch FILE       with COMMAND: nvtally ctl --watch FILE reaches the\n"
+    "                         session from any host (FILE: on a shared file system)\n"
     "      --help             this text\n\n"
     "Example:  eval \"$(nvtally env)\"\n"
     "          srun python3 train.py &\n"
@@ -52,6 +55,7 @@ struct env {
     uint64_t ring_bytes;
     int pytorch;
     const char *iteration; /* or NULL */
+    const char *watch;     /* or NULL */
     char **command;        /* or NULL */
     /* The variables, and what leads those that others use, too. */
     struct {
@@ -208,6 +212,9 @@ static int run(const struct env *env, struct nvt_error *err)
 {
     if (put_into_environment(env))
         return nvt_fail(err, "the environment has no room");
+    if (env->watch &&
+        nvt_env_watch(env->watch, env->standing.folder, getpid(), nvt_process_start(getpid()), err))
+        return -1;
     execvp(env->command[0], env->command);
     return nvt_fail_at(err, env->command[0], -1, "%s",
                        errno == ENOENT ? "command not found" : strerror(errno));
@@ -240,6 +247,9 @@ static int take(int option, const char *text, char **argv, struct env *env, stru
     case 'p':
         env->pytorch = 1;
         return 0;
+    case 'w':
+        env->watch = text;
+        return 0;
     case 'r':
         return nvt_axis_bytes(text, UINT64_C(1) << 30, &env->ring_bytes) || env->ring_bytes < 65536
                    ? nvt_fail(err, "--ring-size %s: must be from 64K to 1G", text)
@@ -271,10 +281,13 @@ static int check(struct env *env, struct nvt_error *err)
 /* 0 to go on, 1: --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct env *env, struct nvt_error *err)
 {
-    static const struct option longs[] = {
-        {"trace", required_argument, NULL, 't'}, {"iteration", required_argument, NULL, 'i'},
-        {"pytorch", no_argument, NULL, 'p'},     {"ring-size", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"trace", required_argument, NULL, 't'},
+                                          {"iteration", required_argument, NULL, 'i'},
+                                          {"pytorch", no_argument, NULL, 'p'},
+                                          {"ring-size", required_argument, NULL, 'r'},
+                                          {"watch", required_argument, NULL, 'w'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     env->standing.is_standing = 1;
     env->standing.trace = NVT_TRACE_NVTX | NVT_TRACE_KERNEL;
     env->ring_bytes = 1u << 20;
@@ -292,6 +305,8 @@ static int parse(int argc, char **argv, struct env *env, struct nvt_error *err)
         return nvt_fail(err, "env: '%s' is one word too many; a command stands behind --",
                         argv[optind]);
     env->command = optind < argc ? argv + optind : NULL;
+    if (env->watch && !env->command)
+        return nvt_fail(err, "--watch needs a command: srun nvtally env --watch FILE -- COMMAND");
     return check(env, err);
 }
 

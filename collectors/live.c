@@ -247,7 +247,8 @@ void nvt_live_serve(struct nvt_live *live)
 {
     char text[NVT_CTL_ANSWER_MOST];
     const int64_t quiet = nvt_monotonic_ns() - live->window->turned;
-    if (nvt_live_steps_look(&live->steps, live->recorder->control))
+    if (nvt_live_steps_look(&live->steps, live->recorder->control) ||
+        nvt_live_steps_are_given_up(&live->steps))
         turn(live, 0, text, sizeof(text));
     nvt_ctl_serve(&live->server, answer, live);
     const struct nvt_control *control = live->recorder->control;

@@ -4,7 +4,7 @@
  *   status       lines of a name, a tab and a value: state (recording, dormant), for (ns in that state), began (ns ago), recorded
  *                (ns in all), parts, processes (that are in the trace), bytes, trace (its path), command
  *   start, stop  of --dormant: begin to record, end it
- *   steps N      of --dormant --iteration: record so many iterations (live_steps.h); lines as above: trace, range, settle (ns until
+ *   steps N      of --dormant --iteration: record so many iterations (live_steps.h), "steps N NS" among several recorders; lines as above: trace, range, settle (ns until
  *                their numbers are to be fixed)
  *   fix FROM     the number of the first of them
  *   stepped      what has become of that, in such lines

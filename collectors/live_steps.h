@@ -17,13 +17,15 @@ struct nvt_live_steps {
     uint64_t wanted;   /* iterations; 0: nobody has asked yet */
     uint32_t requests; /* so far */
     int64_t fix_at;    /* nobody else has fixed them by then, CLOCK_MONOTONIC; 0: they are fixed */
+    int is_held;       /* nobody else may fix them */
     int is_over;       /* they are recorded; or, with `is_broken_off`, never will be */
     int is_broken_off;
     uint32_t processes; /* that have had them */
     uint64_t from, last;
 };
 
-/* Before the window is opened. `words`: how many. 0 with *settle_ns, the time until CUPTI is up; or -1 with the text of why not. */
+/* Before the window is opened. `words`: how many; and, where several recorders have to agree on the numbers whatever becomes of the one who
+ * asks, ns: if they are not fixed so long after *settle_ns, it is broken off (nvt_live_steps_are_given_up). 0 with *settle_ns, the time until CUPTI is up; or -1 with the text of why not. */
 int nvt_live_steps_ask(struct nvt_live_steps *steps, struct nvt_control *control, const char *words,
                        int64_t *settle_ns, char *text, size_t size);
 
@@ -32,6 +34,9 @@ int nvt_live_steps_fix(struct nvt_live_steps *steps, struct nvt_control *control
 
 /* See what is due. Whether they have all been recorded by now, and the window is to be closed. */
 int nvt_live_steps_look(struct nvt_live_steps *steps, struct nvt_control *control);
+
+/* Whether nobody has fixed the numbers in time, where that was asked for: the window is to be closed. */
+int nvt_live_steps_are_given_up(const struct nvt_live_steps *steps);
 
 /* The window has been closed, for whatever reason. */
 void nvt_live_steps_close(struct nvt_live_steps *steps, struct nvt_control *control);

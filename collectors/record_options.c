@@ -29,6 +29,9 @@ enum {
     DORMANT,
     BUDGET,
     ITERATION,
+    WATCH,
+    LISTEN,
+    KEY,
     ON,
     ON_SLOW,
     ON_EXIT_STATUS,
@@ -60,6 +63,9 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"dormant", no_argument, NULL, DORMANT},
                                     {"budget", required_argument, NULL, BUDGET},
                                     {"iteration", required_argument, NULL, ITERATION},
+                                    {"watch", required_argument, NULL, WATCH},
+                                    {"listen", required_argument, NULL, LISTEN},
+                                    {"key", required_argument, NULL, KEY},
                                     {"on", required_argument, NULL, ON},
                                     {"on-slow", required_argument, NULL, ON_SLOW},
                                     {"on-exit-status", no_argument, NULL, ON_EXIT_STATUS},
@@ -269,6 +275,27 @@ static int take_trigger(int option, const char *text, char **argv, struct nvt_tr
     return status;
 }
 
+/* --watch and the like. 0, or 1: it is none of them. */
+static int take_attend(int option, const char *text, struct nvt_attend_wish *wish)
+{
+    if (option == WATCH)
+        wish->watch = text;
+    else if (option == LISTEN)
+        wish->listen = text;
+    else if (option == KEY)
+        wish->key = text;
+    else
+        return 1;
+    return 0;
+}
+
+static int check_attend(const struct nvt_attend_wish *wish, struct nvt_error *err)
+{
+    if (wish->listen && !wish->key)
+        return nvt_fail(err, "--listen needs --key FILE: who has it may ask");
+    return wish->key && !wish->listen ? nvt_fail(err, "--key needs --listen") : 0;
+}
+
 /* --- what is recorded ---------------------------------------------------------------------------- */
 
 /* --capture-range of nsys: a range is named by another option there. */
@@ -423,6 +450,8 @@ static int take(int option, const char *text, struct nvt_record_request *request
         status = take_word(option, text, options, err);
     if (status == 1)
         status = take_window(option, text, options, err);
+    if (status == 1)
+        status = take_attend(option, text, &options->attend);
     if (status != 1)
         return status;
     switch (option) {
@@ -526,7 +555,8 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
     if (request->options.kill && !request->options.duration_ns)
         note(request, "--kill: the command goes on, as there is no --duration\n");
     return check_capture(&request->options, err) || check_levels(request, err) ||
-                   check_dormant(request, err) || nvt_trigger_check(&request->options, err)
+                   check_dormant(request, err) || nvt_trigger_check(&request->options, err) ||
+                   check_attend(&request->options.attend, err)
                ? -1
                : 0;
 }

@@ -120,6 +120,7 @@ struct run {
     struct nvt_record_window window;
     struct nvt_live live;
     struct nvt_trigger *trigger;
+    struct nvt_attend *attend; /* NULL: nobody asks from elsewhere */
     struct nvt_budget_follow budget;
     struct nvt_children others;
     struct nvt_outsiders outsiders;
@@ -186,6 +187,7 @@ static void record_until_end(struct run *run)
     nvt_record_window_begin(&run->window, recorder->control, options->delay_ns,
                             options->duration_ns);
     nvt_live_begin(&run->live, recorder, &run->window, options->output, run->argv);
+    nvt_attend_begin(run->attend, recorder->folder);
     run->trigger =
         nvt_trigger_begin(&options->trigger, recorder->folder, recorder->control,
                           nvt_output_ticks(recorder->output, recorder->clock, 1000000000));
@@ -212,6 +214,8 @@ static void record_until_end(struct run *run)
     finish_dumps(run);
     nvt_budget_look(&run->budget, recorder, 1);
     nvt_live_end(&run->live);
+    nvt_attend_end(run->attend);
+    run->attend = NULL;
     result->is_early =
         !options->is_dormant && atomic_load(&recorder->control->window) == NVT_WINDOW_BEFORE;
     result->is_unasked = options->is_dormant && !run->window.parts && !(options->budget > 0);
@@ -437,7 +441,9 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     nvt_memory_groups_find(&groups);
-    int status = set_up(&recorder, options, argv, err);
+    int status = nvt_attend_open(&options->attend, &run.attend, err);
+    if (!status)
+        status = set_up(&recorder, options, argv, err);
     const int listens = !status;
     if (listens) /* before the command runs, which may ask at once */
         nvt_ctl_listen(&run.live.server, recorder.folder);
@@ -451,6 +457,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         record(&run, &groups);
     else if (recorder.output)
         nvt_output_discard(recorder.output);
+    nvt_attend_end(run.attend);
     if (listens)
         nvt_ctl_close(&run.live.server);
     nvt_recorder_tear_down(&recorder);

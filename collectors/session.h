@@ -10,6 +10,7 @@
 
 #include "../lib/error.h"
 #include "../lib/python_stacks.h"
+#include "attend.h"
 #include "metrics_wish.h"
 #include "refusal.h"
 #include "retain.h"
@@ -48,6 +49,7 @@ struct nvt_record_options {
     double
         budget; /* of is_dormant: the share of time that recording may cost, which says when to record (budget.h); 0: any */
     struct nvt_trigger_wish trigger; /* when dumps are made (trigger.h) */
+    struct nvt_attend_wish attend;   /* how it is asked from elsewhere (attend.h) */
     int kill; /* the signal that the command gets at the end of duration_ns, 0: none */
     /* Called when that end has come and the trace is written, where the command goes on, with its result so far; may be NULL. */
     void (*over)(const struct nvt_record_result *result, void *context);

@@ -234,9 +234,12 @@ static void test_missing_arguments(void **state)
             expect_failure(argv, commands->of[i]->name);
     }
     static const char *const cut[][3] = {
-        {"record", "-o", NULL},      {"record", "--trace", NULL}, {"record", "--ring-size", NULL},
-        {"run", "linear", "--size"}, {"run", "linear", "-o"},     {"stats", "-r", NULL},
-        {"stats", "-f", NULL},       {"plot", "-o", NULL},        {"plot", "-f", NULL}};
+        {"record", "-o", NULL},      {"record", "--trace", NULL},  {"record", "--ring-size", NULL},
+        {"run", "linear", "--size"}, {"run", "linear", "-o"},      {"stats", "-r", NULL},
+        {"stats", "-f", NULL},       {"plot", "-o", NULL},         {"plot", "-f", NULL},
+        {"record", "--watch", NULL}, {"record", "--listen", NULL}, {"record", "--key", NULL},
+        {"ctl", "--watch", NULL},    {"ctl", "--to", NULL},        {"ctl", "--key", NULL},
+        {"env", "--watch", NULL}};
     for (size_t i = 0; i < NVT_COUNT_OF(cut); i++) {
         const char *const argv[] = {"nvtally", cut[i][0], cut[i][1], cut[i][2], NULL};
         expect_failure(argv, cut[i][2] ? cut[i][2] : cut[i][1]);
@@ -288,6 +291,8 @@ static void test_empty_names(void **state)
         {"nvtally", "plot", "-o", "", trace},
         {"nvtally", "record", "-o", "", "--", "true"},
         {"nvtally", "record", "-o", cli_in(commands->directory, "e.nvt"), "--", ""},
+        {"nvtally", "record", "-o", cli_in(commands->directory, "e.nvt"), "--watch", "", "true"},
+        {"nvtally", "ctl", "--watch", "", "ps"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(outputs); i++)
         expect_failure(outputs[i], "''");
