@@ -1,6 +1,7 @@
 /*
  * record --delay and --duration: what is recorded lies within, as a whole, and the command does not notice.
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -130,25 +131,48 @@ static void captures_within(void **state)
     expect_said(&result, 0, "nothing was captured: step@train/0 never began");
 }
 
-/* Each process of its own, whoever forked it, and only those that do something within. */
+static int is_there(const char *ending)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s%s", recorded_path(), ending);
+    return !access(path, F_OK);
+}
+
+/* Five processes, one after 2.5 units and one after 4.5, in a window from 1.5 to 3.5 units. A file ".early" is there if the five ended a while
+ * before it, ".within" if the next ended in it. */
+static struct cli_result record_processes(int unit_ms)
+{
+    char script[2000], delay[32], duration[32];
+    snprintf(script, sizeof(script),
+             "rm -f %s.*; start=$(date +%%s%%N); "
+             "is() { now=$(date +%%s%%N); [ $(((now - start) / 10000)) -lt $(($1 * %d)) ]; }; "
+             "at() { while is $1; do sleep 0.05; done; %s many; }; "
+             "for i in 1 2 3 4 5; do at 0; done; is 140 && touch %s.early; "
+             "at 250; is 340 && touch %s.within; at 450",
+             recorded_path(), unit_ms, cli_client("life"), recorded_path(), recorded_path());
+    snprintf(delay, sizeof(delay), "%dms", unit_ms * 3 / 2);
+    snprintf(duration, sizeof(duration), "%dms", unit_ms * 2);
+    return RECORD("--trace", "nvtx", "-y", delay, "-d", duration, "sh", "-c", script);
+}
+
+/* Each process of its own, whoever forked it, and only those that do something within. A machine on which they take longer gets more time. */
 static void processes_begin_and_end(void **state)
 {
     (void)state;
     CLI_SKIP_THREAD_SANITIZED("its processes take longer to begin than the window lasts");
-    char script[2000];
-    const char *life = cli_client("life");
-    snprintf(script, sizeof(script),
-             "start=$(date +%%s%%N); at() { while [ $(($(date +%%s%%N) - start)) -lt $1 ]; do "
-             "sleep 0.05; "
-             "done; %s many; }; for i in 1 2 3 4 5; do at 0; done; at 2500000000; at 4500000000",
-             life);
-    struct cli_result result =
-        RECORD("--trace", "nvtx", "-y", "1.5", "-d", "2", "sh", "-c", script);
+    struct cli_result result;
+    for (int unit_ms = 1000;; unit_ms *= 4) {
+        result = record_processes(unit_ms);
+        if (unit_ms > 10000 || (is_there(".early") && is_there(".within")))
+            break;
+        cli_result_free(&result);
+    }
     expect_said(&result, 0, "in 1 process: ");
     struct nvt_trace *trace = recorded_trace();
     assert_int_equal(trace->processes.count, 1);
     nvt_trace_free(trace);
-    result = RECORD("--trace", "nvtx", "-y", "0.01", "-d", "0.5", life, "forks_within");
+    result =
+        RECORD("--trace", "nvtx", "-y", "0.01", "-d", "0.5", cli_client("life"), "forks_within");
     cli_expect_status(&result, 0);
     cli_result_free(&result);
 }
