@@ -191,6 +191,9 @@ static void limits_are_said(void **state)
          "\"row_count\": 4, \"truncated\": false"},
         {{"nvtally", "stats", "-f", "facts", TRAIN}, "the first 10 of 38"},
         {{"nvtally", "stats", "-f", "facts", TRAIN}, "\"row_count\": 38, \"truncated\": true"},
+        {{"nvtally", "sql", "-f", "facts", TRAIN, "SELECT name, start FROM ranges WHERE 0"},
+         "[{\"name\": \"name\", \"unit\": null, \"type\": \"text\"}, {\"name\": \"start\", "
+         "\"unit\": null, \"type\": \"integer\"}]"},
         {{"nvtally", "compare", "--top", "1", "-f", "facts", TRAIN, TRAIN}, "\"truncated\": true"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {

@@ -114,8 +114,8 @@ static int list(struct nvt_agent *agent, const struct nvt_arguments *arguments,
     return nvt_tables_add(&answer->tables, table) ? nvt_fail(err, "out of memory") : 0;
 }
 
-/* Note what rules looked at, and what others lack: no finding means only so much. 0, or -1 with err. */
-static int note_rules(struct nvt_opened *opened, struct nvt_error *err)
+/* Note what rules looked at, and what others lack: no findings mean only so much. 0, or -1 with err. */
+static int note_rules(struct nvt_opened *opened, int has_findings, struct nvt_error *err)
 {
     struct nvt_buffer lines = {0};
     const int status =
@@ -125,7 +125,9 @@ static int note_rules(struct nvt_opened *opened, struct nvt_error *err)
     while (!status && at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         line_end = line_end ? line_end : end;
-        nvt_note(&opened->input, "note: %.*s", (int)(line_end - at), at);
+        nvt_note(&opened->input, "note: %s%.*s",
+                 line_end + 1 == end && !has_findings ? "no findings: " : "", (int)(line_end - at),
+                 at);
         at = line_end + 1;
     }
     nvt_buffer_free(&lines);
@@ -143,7 +145,7 @@ static int summary(struct nvt_agent *agent, const struct nvt_arguments *argument
     if (!answer->of->input.trace_count)
         return nvt_fail(err, "summary: there is no trace, but rows of runs: SELECT * FROM runs");
     int status = nvt_overview_make(&overview, &answer->of->input, err) ||
-                 (!overview.found && note_rules(answer->of, err));
+                 (!overview.found && note_rules(answer->of, 0, err));
     FILE *out = status ? NULL : open_memstream(&answer->text, &size);
     if (out) {
         nvt_overview_print(&overview, &view, out);
@@ -168,13 +170,12 @@ static int diagnose(struct nvt_agent *agent, const struct nvt_arguments *argumen
 {
     if (take_trace(agent, arguments, answer, err))
         return -1;
-    return ask(answer->of,
-               "SELECT 'finding:' || id AS evidence_id, cause, cost_ns, share_percent, per, "
-               "confidence, what, evidence, remedy FROM findings",
-               "Findings", answer, err) ||
-                   note_rules(answer->of, err)
-               ? -1
-               : 0;
+    if (ask(answer->of,
+            "SELECT 'finding:' || id AS evidence_id, cause, cost_ns, share_percent, per, "
+            "confidence, what, evidence, remedy FROM findings",
+            "Findings", answer, err))
+        return -1;
+    return note_rules(answer->of, nvt_table_rows(answer->tables.items[0]) > 0, err);
 }
 
 static int sql(struct nvt_agent *agent, const struct nvt_arguments *arguments,

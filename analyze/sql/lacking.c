@@ -138,11 +138,14 @@ int nvt_sql_look_for_lacks(struct nvt_sql *sql, int notes)
     const size_t from = sql->notes_from;
     struct nvt_buffer line = {0};
     sql->lacks.size = 0;
-    int failed =
-        look_at_model(sql, &sql->lacks) || (!sql->lacks.size && look_at_made(sql, &sql->lacks));
+    int failed = look_at_model(sql, &sql->lacks);
+    const int is_of_model = sql->lacks.size > 0;
+    if (!failed && !is_of_model)
+        failed = look_at_made(sql, &sql->lacks);
     if (notes)
         note_made(sql, from);
-    if (!failed && notes && sql->lacks.size) {
+    /* What a report lacks it has noted itself. */
+    if (!failed && notes && sql->lacks.size && (is_of_model || sql->input->notes.size == from)) {
         failed = nvt_buffer_printf(&line, "note: %.*s", (int)sql->lacks.size,
                                    (const char *)sql->lacks.data);
         if (!failed)

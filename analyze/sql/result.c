@@ -76,17 +76,28 @@ static int take_row(struct rows *rows, sqlite3_stmt *statement, struct nvt_error
     return 0;
 }
 
+/* That of the table's column, where a result has no value of it. */
+static enum nvt_type declared_type(sqlite3_stmt *statement, size_t column)
+{
+    const char *type = sqlite3_column_decltype(statement, (int)column);
+    return type && !strcmp(type, "TEXT")   ? NVT_TEXT
+           : type && !strcmp(type, "REAL") ? NVT_REAL
+                                           : NVT_INT;
+}
+
 /* Integers where all are, numbers where all are, else texts. */
-static enum nvt_type type_of(const struct rows *rows, size_t column)
+static enum nvt_type type_of(sqlite3_stmt *statement, const struct rows *rows, size_t column)
 {
     enum nvt_type type = NVT_INT;
+    int has_value = 0;
     for (size_t i = column; i < rows->count; i += rows->columns) {
         if (rows->cells[i].kind == NVT_CELL_TEXT)
             return NVT_TEXT;
         if (rows->cells[i].kind == NVT_CELL_REAL)
             type = NVT_REAL;
+        has_value |= rows->cells[i].kind != NVT_CELL_NULL;
     }
-    return type;
+    return has_value ? type : declared_type(statement, column);
 }
 
 static struct nvt_cell cell_of(const struct rows *rows, const struct cell *cell, enum nvt_type type,
@@ -120,15 +131,15 @@ static int describe(struct nvt_sql *sql, sqlite3_stmt *statement, const struct r
 {
     for (size_t i = 0; i < rows->columns; i++) {
         const char *name = sqlite3_column_name(statement, (int)i);
+        const enum nvt_type type = type_of(statement, rows, i);
         const uint32_t id = name ? nvt_strings_add_text(sql->names, name) : NVT_NO_STRING;
         if (id == NVT_NO_STRING)
             return -1;
-        columns[i] = (struct nvt_column){
-            .heading = nvt_strings_get(sql->names, id, NULL),
-            .unit = ends_in_ns(name) && type_of(rows, i) != NVT_TEXT ? "ns" : "",
-            .type = type_of(rows, i),
-            .decimals = NVT_SHORTEST,
-            .flags = NVT_ASKED | (ends_in_ns(name) ? 0u : NVT_PLAIN)};
+        columns[i] = (struct nvt_column){.heading = nvt_strings_get(sql->names, id, NULL),
+                                         .unit = ends_in_ns(name) && type != NVT_TEXT ? "ns" : "",
+                                         .type = type,
+                                         .decimals = NVT_SHORTEST,
+                                         .flags = NVT_ASKED | (ends_in_ns(name) ? 0u : NVT_PLAIN)};
     }
     return 0;
 }
