@@ -7,33 +7,21 @@
 #include "../lib/grow.h"
 #include "../lib/map.h"
 #include "cut_state_device.h"
-
-/* An event that stays: a push or a start that is open, an end without a start. */
-struct kept {
-    uint64_t ticks, token, range;
-    uint32_t domain, thread;
-    uint32_t task; /* of Python, 0 none: its pops end its pushes */
-    uint32_t size; /* of the attributes */
-    uint8_t *attributes;
-};
-
-struct kept_list {
-    struct kept *items;
-    uint32_t count;
-};
+#include "cut_state_heaps.h"
 
 struct thread {
     uint32_t process;
     int given; /* its pushes */
     int ended; /* before the cut, and with it what it had pushed */
-    struct kept_list pushes;
+    struct nvt_kept_list pushes;
 };
 
 /* Start and end of a range may be in chunks of two threads, in any order: both are found by the range's id. */
 struct process {
-    struct kept_list events;     /* starts and ends; what has found its counterpart is a mark */
+    struct nvt_kept_list events; /* starts and ends; what has found its counterpart is a mark */
     uint32_t unused;             /* of them */
     struct nvt_map starts, ends; /* id -> event */
+    struct nvt_cut_state_heaps heaps;
 };
 
 struct nvt_cut_state {
@@ -54,23 +42,17 @@ struct nvt_cut_state *nvt_cut_state_new(void)
     return state;
 }
 
-static void free_list(struct kept_list *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        free(list->items[i].attributes);
-    free(list->items);
-}
-
 void nvt_cut_state_free(struct nvt_cut_state *state)
 {
     if (!state)
         return;
     for (uint32_t i = 0; i < state->thread_count; i++)
-        free_list(&state->threads[i].pushes);
+        nvt_kept_list_free(&state->threads[i].pushes);
     for (uint32_t i = 0; i < state->process_count; i++) {
-        free_list(&state->processes[i].events);
+        nvt_kept_list_free(&state->processes[i].events);
         nvt_map_free(&state->processes[i].starts);
         nvt_map_free(&state->processes[i].ends);
+        nvt_cut_state_heaps_free(&state->processes[i].heaps);
     }
     for (uint32_t i = 0; i < state->device_count; i++)
         nvt_cut_state_device_free(&state->devices[i]);
@@ -94,15 +76,7 @@ static void *item_at(void *array, uint32_t *count, uint32_t index, size_t width)
 
 /* --- taking ----------------------------------------------------------------------------------------- */
 
-static int keep(struct kept_list *list, const struct kept *event)
-{
-    if (nvt_grow(&list->items, list->count, sizeof(*list->items)))
-        return -1;
-    list->items[list->count++] = *event;
-    return 0;
-}
-
-static void forget(struct kept_list *list, uint32_t at)
+static void forget(struct nvt_kept_list *list, uint32_t at)
 {
     free(list->items[at].attributes);
     memmove(&list->items[at], &list->items[at + 1], (list->count - at - 1) * sizeof(*list->items));
@@ -110,7 +84,7 @@ static void forget(struct kept_list *list, uint32_t at)
 }
 
 /* The push that a pop ends: the innermost of its domain and task. Without one there is nothing to do. */
-static void pop(struct thread *thread, const struct kept *event)
+static void pop(struct thread *thread, const struct nvt_kept *event)
 {
     for (uint32_t i = thread->pushes.count; i-- > 0;)
         if (thread->pushes.items[i].domain == event->domain &&
@@ -123,14 +97,14 @@ static void pop(struct thread *thread, const struct kept *event)
 /* What stays of the events, where most are of no use any more. Their places in the maps are new ones. */
 static int sweep(struct process *process)
 {
-    struct kept_list *events = &process->events;
+    struct nvt_kept_list *events = &process->events;
     uint32_t count = 0;
     if (process->unused < 1024 || process->unused < events->count / 2)
         return 0;
     nvt_map_free(&process->starts);
     nvt_map_free(&process->ends);
     for (uint32_t i = 0; i < events->count; i++) {
-        struct kept *event = &events->items[i];
+        struct nvt_kept *event = &events->items[i];
         unsigned kind = event->token & 7;
         if (kind == NVT_TOKEN_MARK)
             continue;
@@ -152,16 +126,16 @@ static int forget_range(struct process *process, struct nvt_map *map, uint64_t r
     uint32_t at = nvt_map_get(map, range);
     if (at == NVT_MAP_NONE)
         return 0;
-    struct kept *event = &process->events.items[at];
+    struct nvt_kept *event = &process->events.items[at];
     free(event->attributes);
-    *event = (struct kept){.token = NVT_TOKEN_MARK};
+    *event = (struct nvt_kept){.token = NVT_TOKEN_MARK};
     *nvt_map_at(map, range) = NVT_MAP_NONE;
     process->unused++;
     return 1;
 }
 
 /* Any thread of a process may end a range, and the end may stand before the start in the file. */
-static int start_or_end(struct nvt_cut_state *state, uint32_t number, const struct kept *event)
+static int start_or_end(struct nvt_cut_state *state, uint32_t number, const struct nvt_kept *event)
 {
     struct process *process =
         item_at(&state->processes, &state->process_count, number, sizeof(*process));
@@ -171,17 +145,17 @@ static int start_or_end(struct nvt_cut_state *state, uint32_t number, const stru
     if (forget_range(process, is_start ? &process->ends : &process->starts, event->range))
         return sweep(process);
     uint32_t *place = nvt_map_at(is_start ? &process->starts : &process->ends, event->range);
-    if (!place || keep(&process->events, event))
+    if (!place || nvt_kept_add(&process->events, event))
         return -1;
     *place = process->events.count - 1;
     return 0;
 }
 
-static int apply(struct nvt_cut_state *state, struct thread *thread, const struct kept *event)
+static int apply(struct nvt_cut_state *state, struct thread *thread, const struct nvt_kept *event)
 {
     switch (event->token & 7) {
     case NVT_TOKEN_PUSH:
-        return keep(&thread->pushes, event);
+        return nvt_kept_add(&thread->pushes, event);
     case NVT_TOKEN_POP:
         pop(thread, event);
         return 0;
@@ -193,16 +167,25 @@ static int apply(struct nvt_cut_state *state, struct thread *thread, const struc
     }
 }
 
+/* What it says of a heap. */
+static int take_said(struct nvt_cut_state *state, uint32_t number, const struct nvt_kept *event,
+                     const struct nvt_event_attributes *attributes)
+{
+    struct process *process =
+        item_at(&state->processes, &state->process_count, number, sizeof(*process));
+    return process ? nvt_cut_state_heaps_take(&process->heaps, event, attributes) : -1;
+}
+
 /* The attributes of a range, if it was just kept. */
 static int keep_attributes(struct nvt_cut_state *state, struct thread *thread,
-                           const struct kept *event, const struct nvt_event_attributes *from)
+                           const struct nvt_kept *event, const struct nvt_event_attributes *from)
 {
     unsigned kind = event->token & 7;
     if (kind == NVT_TOKEN_START && thread->process >= state->process_count)
         return 0;
-    struct kept_list *list =
+    struct nvt_kept_list *list =
         kind == NVT_TOKEN_START ? &state->processes[thread->process].events : &thread->pushes;
-    struct kept *kept = list->count ? &list->items[list->count - 1] : NULL;
+    struct nvt_kept *kept = list->count ? &list->items[list->count - 1] : NULL;
     if (!kept || (kind != NVT_TOKEN_PUSH && kind != NVT_TOKEN_START) || kept->attributes ||
         kept->ticks != event->ticks || kept->token != event->token || kept->range != event->range)
         return 0;
@@ -215,10 +198,10 @@ static int keep_attributes(struct nvt_cut_state *state, struct thread *thread,
 }
 
 /* The next event and what it has besides. */
-static int next_event(struct nvt_event_columns *columns, uint32_t number, struct kept *event,
+static int next_event(struct nvt_event_columns *columns, uint32_t number, struct nvt_kept *event,
                       struct nvt_event_attributes *attributes)
 {
-    struct nvt_event_sample sample;
+    struct nvt_event_sample sample = {0};
     event->token = nvt_cursor_varint(&columns->tokens);
     columns->ticks += nvt_cursor_varint(&columns->times);
     if (!columns->tokens.at || !columns->times.at ||
@@ -237,6 +220,7 @@ static int next_event(struct nvt_event_columns *columns, uint32_t number, struct
         return -1;
     if (columns->next_sample == number && nvt_event_sample(columns, &sample))
         return -1;
+    event->is_of_heap = sample.counter == NVT_SAMPLE_OF_HEAP;
     attributes->from = NULL;
     return columns->next_attribute == number ? nvt_event_attributes(columns, attributes) : 0;
 }
@@ -252,9 +236,10 @@ static int take_events(struct nvt_cut_state *state, const struct nvt_chunk *chun
         return -1;
     thread->process = chunk->process;
     for (uint32_t i = 0; i < chunk->count; i++) {
-        struct kept event = {.thread = chunk->thread};
+        struct nvt_kept event = {.thread = chunk->thread};
         if (next_event(&columns, i, &event, &attributes) || apply(state, thread, &event) ||
-            (attributes.from && keep_attributes(state, thread, &event, &attributes)))
+            (attributes.from && keep_attributes(state, thread, &event, &attributes)) ||
+            (event.is_of_heap && take_said(state, chunk->process, &event, &attributes)))
             return -1;
     }
     return 0;
@@ -282,10 +267,10 @@ int nvt_cut_state_take(struct nvt_cut_state *state, const struct nvt_chunk *chun
 
 /* A chunk in the making, and where it goes. */
 struct columns {
-    struct nvt_buffer tokens, times, domains, attributes, ranges, tasks, payload;
+    struct nvt_buffer tokens, times, domains, attributes, ranges, samples, tasks, payload;
     struct nvt_chunk chunk;
     uint64_t range;
-    uint32_t last_attribute, last_task; /* numbers of events */
+    uint32_t last_attribute, last_sample, last_task; /* numbers of events */
     nvt_cut_state_put *put;
     void *context;
 };
@@ -300,20 +285,22 @@ static int put_columns(struct columns *columns)
     out->size = 0;
     columns->chunk.count = 0;
     columns->range = 0;
-    columns->last_attribute = columns->last_task = 0;
+    columns->last_attribute = columns->last_sample = columns->last_task = 0;
     int failed = nvt_event_column_put(out, NVT_COLUMN_TOKENS, &columns->tokens) ||
                  nvt_event_column_put(out, NVT_COLUMN_TIMES, &columns->times) ||
                  nvt_event_column_put(out, NVT_COLUMN_DOMAINS, &columns->domains) ||
                  nvt_event_column_put(out, NVT_COLUMN_ATTRIBUTES, &columns->attributes) ||
                  nvt_event_column_put(out, NVT_COLUMN_RANGE_IDS, &columns->ranges) ||
+                 nvt_event_column_put(out, NVT_COLUMN_SAMPLES, &columns->samples) ||
                  nvt_event_column_put(out, NVT_COLUMN_TASKS, &columns->tasks) ||
                  columns->put(columns->context, &chunk, out->data, out->size);
     columns->tokens.size = columns->times.size = columns->domains.size = 0;
     columns->attributes.size = columns->ranges.size = columns->tasks.size = 0;
+    columns->samples.size = 0;
     return failed ? -1 : 0;
 }
 
-static int put_kept(struct columns *columns, const struct kept *event)
+static int put_kept(struct columns *columns, const struct nvt_kept *event)
 {
     struct nvt_chunk *chunk = &columns->chunk;
     unsigned kind = event->token & 7;
@@ -337,6 +324,12 @@ static int put_kept(struct columns *columns, const struct kept *event)
                                     nvt_zigzag((int64_t)(event->range - columns->range)));
         columns->range = event->range;
     }
+    if (event->is_of_heap) {
+        failed |= nvt_buffer_varint(&columns->samples, chunk->count - columns->last_sample) ||
+                  nvt_buffer_varint(&columns->samples, NVT_SAMPLE_OF_HEAP) ||
+                  nvt_buffer_varint(&columns->samples, NVT_SAMPLE_EVENT);
+        columns->last_sample = chunk->count;
+    }
     if (event->size) {
         failed |= nvt_buffer_varint(&columns->attributes, chunk->count - columns->last_attribute) ||
                   nvt_buffer_append(&columns->attributes, event->attributes, event->size);
@@ -354,6 +347,7 @@ static void free_columns(struct columns *columns)
     nvt_buffer_free(&columns->domains);
     nvt_buffer_free(&columns->attributes);
     nvt_buffer_free(&columns->ranges);
+    nvt_buffer_free(&columns->samples);
     nvt_buffer_free(&columns->tasks);
     nvt_buffer_free(&columns->payload);
 }
@@ -384,26 +378,23 @@ static int give_pushes_once(struct nvt_cut_state *state, uint32_t index, nvt_cut
 
 static int by_thread_and_time(const void *left, const void *right)
 {
-    const struct kept *a = left, *b = right;
+    const struct nvt_kept *a = left, *b = right;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
     return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
 }
 
-/* Starts and ends of a process; its maps know their places no more. What ended before all that stays began before
- * it, too. */
-static int give_ranges(struct nvt_cut_state *state, uint32_t number, nvt_cut_state_put *put,
-                       void *context)
+/* Events of a process, by thread. */
+static int give_list(struct nvt_kept_list *events, uint32_t number, nvt_cut_state_put *put,
+                     void *context)
 {
-    struct kept_list *events = &state->processes[number].events;
     struct columns columns = {.put = put, .context = context};
     int failed = 0;
     if (events->count)
         qsort(events->items, events->count, sizeof(*events->items), by_thread_and_time);
     for (uint32_t i = 0; i < events->count && !failed; i++) {
-        const struct kept *event = &events->items[i];
-        unsigned kind = event->token & 7;
-        if (kind == NVT_TOKEN_MARK || (kind == NVT_TOKEN_END && event->ticks < state->kept_first))
+        const struct nvt_kept *event = &events->items[i];
+        if (event->token == NVT_TOKEN_MARK && !event->is_of_heap)
             continue;
         if (columns.chunk.thread != event->thread || !columns.chunk.count) {
             failed = put_columns(&columns);
@@ -414,6 +405,25 @@ static int give_ranges(struct nvt_cut_state *state, uint32_t number, nvt_cut_sta
     failed = failed || put_columns(&columns);
     free_columns(&columns);
     return failed ? -1 : 0;
+}
+
+/* Starts and ends of a process, whose maps know their places no more, and what is left of heaps. What ended before all that stays began
+ * before it, too. */
+static int give_ranges(struct nvt_cut_state *state, uint32_t number, nvt_cut_state_put *put,
+                       void *context)
+{
+    struct nvt_kept_list *events = &state->processes[number].events;
+    for (uint32_t i = 0; i < events->count; i++) {
+        struct nvt_kept *event = &events->items[i];
+        if ((event->token & 7) == NVT_TOKEN_END && event->ticks < state->kept_first)
+            event->token = NVT_TOKEN_MARK;
+    }
+    return give_list(events, number, put, context) ||
+                   give_list(
+                       nvt_cut_state_heaps_left(&state->processes[number].heaps, state->kept_first),
+                       number, put, context)
+               ? -1
+               : 0;
 }
 
 static int give_device_once(struct nvt_cut_state *state, uint32_t process, nvt_cut_state_put *put,
@@ -433,7 +443,7 @@ static int by_value(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-static int add_starts(struct nvt_buffer *ticks, const struct kept_list *list)
+static int add_starts(struct nvt_buffer *ticks, const struct nvt_kept_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         unsigned kind = list->items[i].token & 7;

@@ -9,10 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../analyze/memory/levels.h"
+#include "../collectors/cut.h"
 #include "../lib/count_of.h"
 #include "record_kit.h"
 
@@ -193,6 +196,58 @@ static void a_late_recording_says_what_it_does_not_know(void **state)
     cli_result_free(&result);
 }
 
+/* --- what a cut leaves behind --- */
+
+/* Moments at which chunks of events end. */
+static size_t ends_of_chunks(const char *path, uint64_t *ticks, size_t most)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_chunk chunk;
+    const uint8_t *payload;
+    size_t count = 0;
+    struct nvt_trace_file *file = nvt_trace_file_open(path, &err);
+    assert_non_null(file);
+    while (count < most && nvt_trace_file_next(file, &chunk, &payload, &err) == 1)
+        if (chunk.kind == NVT_CHUNK_EVENTS)
+            ticks[count++] = chunk.last;
+    nvt_trace_file_close(file);
+    return count;
+}
+
+/* Wherever a trace is cut, what is in use behind the cut is known, by name, too. */
+static void a_cut_leaves_regions_behind(void **state)
+{
+    (void)state;
+    uint64_t ticks[64];
+    struct stat whole;
+    char copy[600];
+    unsigned without_load = 0, named = 0;
+    nvt_trace_free(record("slow"));
+    snprintf(copy, sizeof(copy), "%s", recorded_in("cut.nvt"));
+    const size_t count = ends_of_chunks(recorded_path(), ticks, 64);
+    assert_int_equal(stat(recorded_path(), &whole), 0);
+    for (size_t i = 0; i + 1 < count; i++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        (void)unlink(copy);
+        assert_int_equal(
+            nvt_cut_copy(recorded_path(), whole.st_size, ticks[i] + 1, "1 s", copy, &err), 0);
+        struct nvt_trace *trace = recorded_trace_at(copy);
+        struct nvt_levels levels = {0};
+        assert_int_equal(nvt_levels_make(&levels, trace), 0);
+        assert_int_equal(levels.count, 1);
+        const struct nvt_level_series *series = &levels.series[0];
+        assert_int_equal(nvt_level_allocated(series, series->count - 1), LEFT * LOADED_BYTES);
+        assert_int_equal(nvt_level_reserved(series, series->count - 1), HEAP);
+        assert_null(trace->notes ? strstr(trace->notes, "only regions that began") : NULL);
+        without_load += !recorded_count(trace, "load");
+        for (uint32_t k = 0; k < trace->memory.count; k++)
+            named += !strcmp(nvt_name(trace, trace->memory.source[k]), "weights");
+        nvt_levels_free(&levels);
+        nvt_trace_free(trace);
+    }
+    assert_true(without_load > 0 && named > 0);
+}
+
 /* What cudaMalloc gave is the heap's reserve, and no allocation besides what lies in it. */
 static void a_heap_lies_in_an_allocation(void **state)
 {
@@ -277,6 +332,7 @@ int main(void)
         cmocka_unit_test(what_changes_is_followed),
         cmocka_unit_test(what_had_not_begun_is_said),
         cmocka_unit_test(a_late_recording_says_what_it_does_not_know),
+        cmocka_unit_test(a_cut_leaves_regions_behind),
         cmocka_unit_test(a_heap_lies_in_an_allocation),
         cmocka_unit_test(deferred_events_lie_where_they_were),
     };

@@ -426,10 +426,17 @@ static int follow(struct walk *walk, const uint32_t *files, const uint32_t *orde
     return status;
 }
 
+/* Whether regions may have begun before the recording did. What a cut left behind says which there were. */
+static int began_late(const struct nvt_trace *trace)
+{
+    return nvt_trace_meta(trace, "capture") || nvt_trace_meta(trace, "delay") ||
+           nvt_trace_meta(trace, "recorded");
+}
+
 static void say_what_is_missing(const struct walk *walk)
 {
     struct nvt_trace *trace = walk->reader->trace;
-    if (trace->is_late)
+    if (began_late(trace))
         nvt_trace_note(trace, "of NVTX heaps, only regions that began in the recording count as "
                               "allocated memory");
     else if (walk->unknown)

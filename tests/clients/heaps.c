@@ -1,7 +1,7 @@
 /*
  * NVTX's memory extension and its deferred events; tests/test_heaps.c knows what to expect. A heap of 16 MiB gets 1,000
  * regions within ranges: "load" takes 600 of 10,000 bytes, "train" 400 of 20,000 bytes and gives back 300 of the first; "check" gives back
- * all but 10 of what is left. With the argument "device" the heap's memory is one that the device of tests/cupti/stand_in.h gave, of 32 MiB.
+ * all but 10 of what is left. With the argument "slow" it waits between these; with "device" the heap's memory is one that the device of tests/cupti/stand_in.h gave, of 32 MiB.
  */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
@@ -91,6 +91,9 @@ static void name_region(nvtxDomainHandle_t domain, size_t at, const char *name)
     nvtxMemRegionsName(domain, &batch);
 }
 
+/* So that a recorder writes what there was. */
+static useconds_t pause_us;
+
 static void heaps(nvtxDomainHandle_t domain)
 {
     const size_t behind = LOADED * LOADED_BYTES;
@@ -102,12 +105,14 @@ static void heaps(nvtxDomainHandle_t domain)
     nvtxRangePop();
     if ((const char *)handle != memory + (LOADED - 1) * LOADED_BYTES)
         _exit(3);
+    usleep(pause_us);
     nvtxRangePushA("train");
     for (size_t i = 0; i < TRAINED; i++)
         take(domain, heap, behind + i * TRAINED_BYTES, TRAINED_BYTES);
     give(domain, 0, 300, LOADED_BYTES);
     nvtxRangePop();
     name_region(domain, behind, "weights");
+    usleep(pause_us);
     nvtxRangePushA("check");
     give(domain, 300 * LOADED_BYTES, 290, LOADED_BYTES);
     give(domain, behind, TRAINED, TRAINED_BYTES);
@@ -285,12 +290,14 @@ int main(int count, char **arguments)
         changes(domain);
         return 0;
     }
-    if (count > 1) {
+    const int has_device = count > 1 && !strcmp(arguments[1], "device");
+    pause_us = count > 1 && !has_device ? 300000 : 0;
+    if (has_device) {
         initialize();
         set_memory(1);
     }
     heaps(domain);
-    if (count > 1)
+    if (has_device)
         set_memory(0);
     deferred(domain);
     return 0;
