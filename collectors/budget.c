@@ -9,14 +9,32 @@
 #define BLOCK_OF    0.9 /* so much of the shortest cycle */
 #define AGE_OF_CYCLE                                                                               \
     1000 /* of a run that is so many cycles old, cycles get longer: their number is bounded */
+#define RARE         (1.0 / 20) /* of iterations: where fewer can be recorded, the level is lowered */
+#define LEVEL_BLOCKS 2          /* that a level is judged by, at least */
 
-/* Without libm, which a traced program need not have. */
+/* Without libm, which a traced program need not have: a first guess by the exponent, and Newton's steps. */
 static double root(double x)
 {
-    double guess = x > 1 ? x : 1;
-    for (int i = 0; i < 1100 && guess * guess > x * (1 + 1e-9); i++)
+    uint64_t bits;
+    double guess;
+    if (!(x > 0))
+        return 0;
+    memcpy(&bits, &x, sizeof(bits));
+    bits = (bits >> 1) + (UINT64_C(1023) << 51);
+    memcpy(&guess, &bits, sizeof(guess));
+    for (int i = 0; i < 4; i++)
         guess = (guess + x / guess) / 2;
-    return x > 0 ? guess : 0;
+    return guess;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
 }
 
 /* Who looks at a sum again and again, and spends more while it seems small, needs a wider interval than who looks once: by so much, as the
@@ -39,20 +57,49 @@ static double mean(const double *values, uint64_t count)
     return sum / (double)count;
 }
 
-double nvt_budget_spent(const struct nvt_budget *budget)
+/* --- what it cost ----------------------------------------------------------------------------------- */
+
+/* A value and its standard deviation. */
+struct estimate {
+    double value, error;
+};
+
+/* What was expected and what was measured, weighed by their errors. Where they differ by more than the measurement's error accounts for,
+ * what was expected is the more in doubt the more they differ. */
+static struct estimate combine(struct estimate expected, struct estimate measured)
 {
-    const double blocks = budget->spent + (budget->run ? budget->block : 0);
-    return (blocks > 0 ? blocks : 0) + budget->watched;
+    const double differ = measured.value - expected.value;
+    const double apart = (differ < 0 ? -differ : differ) - 1.5 * measured.error;
+    const double doubt = larger(expected.error, apart);
+    const double weight =
+        doubt > 0 ? doubt * doubt / (doubt * doubt + measured.error * measured.error) : 0;
+    return (struct estimate){expected.value + weight * differ, measured.error * root(weight)};
 }
 
-double nvt_budget_error(const struct nvt_budget *budget)
+/* Of all blocks, by bare iterations: twice the error of what they cost. */
+static double compared_error(const struct nvt_budget *budget)
 {
     const uint64_t count = budget->blocks;
-    if (count < 2) /* one block says nothing of how blocks differ */
-        return budget->spent > 0 ? budget->spent : -budget->spent;
-    const double by_blocks = budget->squares / (double)(count - 1) * (double)count;
     const double by_length = budget->variance;
-    return WIDER * student(count) * root(by_blocks > by_length ? by_blocks : by_length);
+    const double spent = budget->spent < 0 ? -budget->spent : budget->spent;
+    if (count < 2) /* one block says nothing of how blocks differ */
+        return larger(spent, 2 * WIDER * root(by_length));
+    const double by_blocks = budget->squares / (double)(count - 1) * (double)count;
+    return WIDER * student(count) * root(larger(by_blocks, by_length));
+}
+
+struct nvt_budget_cost nvt_budget_cost(const struct nvt_budget *budget)
+{
+    const struct nvt_budget_known *known = &budget->known;
+    const double compared = budget->spent + (budget->run ? budget->block : 0);
+    const double error = compared_error(budget);
+    const struct estimate all =
+        combine((struct estimate){known->events + known->turned, known->doubt},
+                (struct estimate){compared, error / 2});
+    return (struct nvt_budget_cost){.spent = larger(all.value, 0) + known->watched,
+                                    .error = 2 * all.error,
+                                    .compared = compared + known->watched,
+                                    .compared_error = error};
 }
 
 /* By how much iterations that were not recorded differ: the variance of one. */
@@ -65,21 +112,42 @@ static double scatter(const struct nvt_budget *budget)
     return sum / (double)(count - 1);
 }
 
+/* The variance of what so many iterations of a block cost: each has its own error, and all have that of the mean. */
+static double variance_of(const struct nvt_budget *budget, double length)
+{
+    const double count = budget->bares < NVT_BUDGET_BARE ? (double)budget->bares : NVT_BUDGET_BARE;
+    return scatter(budget) * (length + length * length / count);
+}
+
+/* --- blocks ----------------------------------------------------------------------------------------- */
+
+/* What an iteration of this level is expected to cost, by what is known since it began and by the block that has ended. */
+static void expect(struct nvt_budget *budget, double variance)
+{
+    const double all = (double)budget->level_recorded, run = (double)budget->run;
+    const double turned = budget->known.turned - budget->block_turned;
+    const double doubt = budget->known.doubt - budget->level_known.doubt;
+    const struct estimate known = {(budget->known.events - budget->level_known.events) / all,
+                                   doubt < 0 ? NVT_BUDGET_UNKNOWN : doubt / all};
+    const struct estimate block = {(budget->block - turned) / run, root(variance) / run};
+    const double latest = larger(combine(known, block).value, 0);
+    budget->level_cost += latest * run;
+    /* What gets dearer counts at once, what gets cheaper by and by. */
+    budget->each = latest > budget->each ? latest : (latest + budget->each) / 2;
+}
+
 /* The block is over, as one iteration behind it is. */
 static void end_block(struct nvt_budget *budget)
 {
-    const double each = budget->block / (double)budget->run;
     const double before = budget->mean;
+    const double variance = variance_of(budget, (double)budget->run + 1);
     budget->blocks++;
+    budget->level_blocks++;
     budget->spent += budget->block;
     budget->mean += (budget->block - before) / (double)budget->blocks;
     budget->squares += (budget->block - before) * (budget->block - budget->mean);
-    /* Blocks differ in length: each has the errors of its iterations, and for each of them that of the mean, which is the same one. */
-    const double length = (double)budget->run + 1;
-    budget->variance += scatter(budget) * (length + length * length / NVT_BUDGET_BARE);
-    const double average = budget->spent / (double)budget->recorded;
-    budget->each = each > average ? each : average;
-    budget->each = budget->each > 0 ? budget->each : 0;
+    budget->variance += variance;
+    expect(budget, variance);
     budget->run = 0;
 }
 
@@ -97,6 +165,7 @@ static void take(struct nvt_budget *budget, double took)
     budget->iterations++;
     if (budget->is_recorded) {
         budget->recorded++;
+        budget->level_recorded++;
         budget->run++;
         budget->block += took - budget->base;
         return;
@@ -112,69 +181,104 @@ static void take(struct nvt_budget *budget, double took)
 /* What may still be spent: in all, and by the next block, as what was saved is not spent at once. */
 static double room(const struct nvt_budget *budget, uint64_t now)
 {
-    const double all = nvt_budget_spent(budget) + nvt_budget_error(budget);
+    const struct nvt_budget_cost cost = nvt_budget_cost(budget);
+    const double all = cost.spent + cost.error;
     return budget->share * ((double)(now - budget->began) - all) - all;
 }
 
 static double allowance(const struct nvt_budget *budget, uint64_t now)
 {
-    const double of_block = budget->share * (double)(now - budget->block_began);
-    const double of_all = room(budget, now);
-    return of_block < of_all ? of_block : of_all;
+    return smaller(budget->share * (double)(now - budget->block_began), room(budget, now));
+}
+
+/* What it costs to begin a block and to end it. */
+static double turning(const struct nvt_budget *budget)
+{
+    return budget->blocks ? budget->known.turned / (double)budget->blocks : 0;
+}
+
+static double longest(const struct nvt_budget *budget)
+{
+    return larger(BLOCK_OF * budget->least_cycle / budget->base, BLOCK_LEAST);
 }
 
 /* How many iterations a block may have is settled before it begins: if it went on for as long as it seems to be cheap, errors of
- * measurement would decide, and would not be independent of what is measured. */
+ * measurement would decide, and would not be independent of what is measured. Blocks last long enough for turning not to be most of
+ * what they cost. */
 static uint64_t plan(const struct nvt_budget *budget, uint64_t now)
 {
-    const double by_time = BLOCK_OF * budget->least_cycle / budget->base;
-    const double longest = by_time > BLOCK_LEAST ? by_time : BLOCK_LEAST;
-    const double most =
-        longest < 2 * (double)budget->planned ? longest : 2 * (double)budget->planned;
-    const double affordable = budget->each > 0        ? allowance(budget, now) / budget->each
-                              : room(budget, now) < 0 ? 0
-                                                      : longest;
-    const double planned = most < 1 ? 1 : affordable < most ? affordable : most;
-    return affordable < 1 ? 0 : (uint64_t)planned;
+    const double turned = turning(budget), left = allowance(budget, now) - turned;
+    const double twice = larger(2 * (double)budget->planned, 1);
+    const double most = smaller(longest(budget), twice);
+    if (left <= 0)
+        return 0;
+    const double affordable = budget->each > 0 ? left / budget->each : longest(budget);
+    if (affordable < 1 || (affordable < most && affordable * budget->each < turned))
+        return 0;
+    return (uint64_t)smaller(affordable, most);
+}
+
+/* Record less of each where only a rare one could be recorded. */
+static void choose_level(struct nvt_budget *budget)
+{
+    if (budget->level + 1 >= budget->levels || budget->level_blocks < LEVEL_BLOCKS)
+        return;
+    /* One that was delayed by something else says little. */
+    const double usual = budget->level_cost / (double)budget->level_recorded;
+    const double cost = smaller(budget->each, usual) + turning(budget) / longest(budget);
+    if (budget->share * budget->base >= RARE * cost)
+        return;
+    budget->level++;
+    budget->level_blocks = budget->level_recorded = budget->planned = 0;
+    budget->level_known = budget->known;
+    budget->each = budget->level_cost = 0;
 }
 
 /* Whether the block goes on: not if it turns out to be far more expensive than errors of measurement would have it. */
 static int goes_on(const struct nvt_budget *budget, uint64_t now)
 {
     const double run = (double)budget->run;
-    const double error = 3 * root(scatter(budget) * (run + run * run / NVT_BUDGET_BARE));
     return budget->run < budget->planned && room(budget, now) > 0 &&
-           budget->block < budget->allowed + budget->share * run * budget->base + error;
+           budget->block < budget->allowed + budget->share * run * budget->base +
+                               3 * root(variance_of(budget, run));
 }
 
-static int begins(const struct nvt_budget *budget, uint64_t now)
+static int is_time(const struct nvt_budget *budget, uint64_t now)
 {
     const double age = (double)(now - budget->began) / AGE_OF_CYCLE;
-    const double least = age > budget->least_cycle ? age : budget->least_cycle;
     return budget->base > 0 && budget->gap >= GAP_LEAST &&
-           (!budget->blocks || (double)(now - budget->block_began) >= least);
+           (!budget->blocks ||
+            (double)(now - budget->block_began) >= larger(age, budget->least_cycle));
 }
 
-int nvt_budget_next(struct nvt_budget *budget, uint64_t now, uint64_t pushes)
+static void begin_block(struct nvt_budget *budget, uint64_t now, uint64_t planned)
+{
+    budget->is_recorded = 1;
+    budget->planned = planned;
+    budget->allowed = allowance(budget, now);
+    budget->block_began = now;
+    budget->block_turned = budget->known.turned;
+    budget->run = 0;
+    budget->block = 0;
+}
+
+int nvt_budget_next(struct nvt_budget *budget, uint64_t now, const struct nvt_budget_known *known)
 {
     uint64_t planned;
     if (!budget->began) {
         budget->began = budget->last = budget->block_began = now;
         return 0;
     }
-    budget->watched += budget->watch * (double)pushes;
+    budget->known = *known;
     take(budget, (double)(now - budget->last));
     budget->last = now;
     if (budget->is_recorded) {
         budget->is_recorded = goes_on(budget, now);
         budget->gap = 0;
-    } else if (begins(budget, now) && (planned = plan(budget, now))) {
-        budget->is_recorded = 1;
-        budget->planned = planned;
-        budget->allowed = allowance(budget, now);
-        budget->block_began = now;
-        budget->run = 0;
-        budget->block = 0;
+    } else if (is_time(budget, now)) {
+        choose_level(budget);
+        if ((planned = plan(budget, now)))
+            begin_block(budget, now, planned);
     }
     return budget->is_recorded;
 }

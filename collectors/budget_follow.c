@@ -9,12 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "budget.h"
+#include "budget_levels.h"
+#include "levels.h"
 #include "output.h"
 #include "owners.h"
 #include "stale.h"
 
-#define CYCLE_NS                                                                                   \
-    INT64_C(50000000) /* 64 places are enough for the 100 ms between two looks, and a second more */
+/* Blocks begin 50 ms after one another: 64 places are enough for the 100 ms between two looks, and a second more. */
 #define LOOK_NS INT64_C(1000000000)
 
 int nvt_budget_parse(const char *text, double *share, struct nvt_error *err)
@@ -30,8 +32,11 @@ int nvt_budget_parse(const char *text, double *share, struct nvt_error *err)
 
 void nvt_budget_prepare(struct nvt_recorder *recorder, double share)
 {
-    recorder->control->budget = share;
-    recorder->control->budget_cycle = nvt_output_ticks(recorder->output, recorder->clock, CYCLE_NS);
+    struct nvt_control *control = recorder->control;
+    control->budget = share;
+    control->budget_cycle =
+        nvt_output_ticks(recorder->output, recorder->clock, (int64_t)NVT_BUDGET_CYCLE_NS);
+    control->budget_levels = nvt_budget_levels(control->trace, control->budget_leaves_out);
 }
 
 static void write_part(struct nvt_budget_follow *follow, struct nvt_recorder *recorder,
@@ -55,38 +60,73 @@ static void see_to_decider(struct nvt_control *control)
     syscall(SYS_futex, &control->window, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static double percent_of(double ticks, double elapsed)
+/* Of the time without it: "0.62 %", at most 1000. */
+struct percent {
+    char text[24];
+};
+static struct percent percent_of(double ticks, double elapsed)
 {
-    return elapsed > ticks ? 100 * ticks / (elapsed - ticks) : 0;
+    struct percent out;
+    const double least = elapsed / 11, bare = elapsed - ticks > least ? elapsed - ticks : least;
+    double percent = bare > 0 ? 100 * ticks / bare : 0;
+    percent = percent > 1000 ? 1000 : percent < -1000 ? -1000 : percent;
+    snprintf(out.text, sizeof(out.text),
+             percent >= 99.5 || percent <= -99.5 ? "%.0f %%" : "%.2g %%", percent);
+    return out;
+}
+
+/* "; from part 3 on without osrt": of the level that has come last. */
+static void add_level(const struct nvt_control *control, char *text, size_t size)
+{
+    const uint32_t level = atomic_load(&control->budget_level);
+    char names[80];
+    if (!level || level >= control->budget_levels)
+        return;
+    nvt_levels_text(control->budget_leaves_out[level], names, sizeof(names));
+    snprintf(text, size, "; from part %" PRIu32 " on without %s",
+             atomic_load(&control->budget_level_part[level]) + 1, names);
+}
+
+static void add_cost(const struct nvt_control *control, double elapsed, char *text, size_t size)
+{
+    const double spent = (double)atomic_load(&control->budget_spent);
+    const double watched = (double)atomic_load(&control->budget_watched);
+    const double error = (double)atomic_load(&control->budget_error);
+    const double compared = (double)atomic_load(&control->budget_compared);
+    const double compared_error = (double)atomic_load(&control->budget_compared_error);
+    const double least = spent - error > watched ? spent - error : watched;
+    snprintf(text, size, "; recording cost %s (%s to %s), by bare iterations alone %s (%s to %s)",
+             percent_of(spent, elapsed).text, percent_of(least, elapsed).text,
+             percent_of(spent + error, elapsed).text, percent_of(compared, elapsed).text,
+             percent_of(compared - compared_error, elapsed).text,
+             percent_of(compared + compared_error, elapsed).text);
 }
 
 const char *nvt_budget_text(const struct nvt_control *control, char *text, size_t size)
 {
     const double elapsed = (double)atomic_load(&control->budget_elapsed);
-    const double spent = (double)atomic_load(&control->budget_spent);
     const double watched = (double)atomic_load(&control->budget_watched);
-    const double error = (double)atomic_load(&control->budget_error);
     const uint64_t iterations = atomic_load(&control->budget_iterations);
     const uint64_t recorded = atomic_load(&control->budget_recorded);
-    const double least = spent - error > watched ? spent - error : watched;
     if (!iterations)
         snprintf(text, size, "no iterations began");
     else if (!recorded && watched > control->budget * elapsed)
         snprintf(text, size,
-                 "recorded none of %" PRIu64 " iterations: to count them alone costs %.2g %%",
-                 iterations, percent_of(watched, elapsed));
-    else
-        snprintf(text, size,
-                 "recorded %" PRIu64 " of %" PRIu64
-                 " iterations; recording cost %.2g %% (%.2g %% to %.2g %%)",
-                 recorded, iterations, percent_of(spent, elapsed), percent_of(least, elapsed),
-                 percent_of(spent + error, elapsed));
+                 "recorded none of %" PRIu64 " iterations: to count them alone costs %s",
+                 iterations, percent_of(watched, elapsed).text);
+    else {
+        int used = snprintf(text, size, "recorded %" PRIu64 " of %" PRIu64 " iterations", recorded,
+                            iterations);
+        add_cost(control, elapsed, text + used, size - (size_t)used);
+        used += (int)strlen(text + used);
+        add_level(control, text + used, size - (size_t)used);
+    }
     return text;
 }
 
 static void write_facts(const struct nvt_budget_follow *follow, struct nvt_recorder *recorder)
 {
-    char text[200];
+    char text[NVT_BUDGET_TEXT];
     const uint64_t second = nvt_output_ticks(recorder->output, recorder->clock, 1000000000);
     snprintf(text, sizeof(text), "%g %%", recorder->control->budget * 100);
     nvt_output_fact(recorder->output, "budget", text);

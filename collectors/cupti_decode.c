@@ -441,6 +441,7 @@ static void see(struct nvt_cupti_seen *seen, const CUpti_Activity *record)
 {
     const int is_kernel = record->kind == CUPTI_ACTIVITY_KIND_KERNEL ||
                           record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    seen->records++;
     seen->devices += record->kind == CUPTI_ACTIVITY_KIND_DEVICE;
     seen->calls +=
         record->kind == CUPTI_ACTIVITY_KIND_RUNTIME || record->kind == CUPTI_ACTIVITY_KIND_DRIVER;
@@ -453,16 +454,21 @@ uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buff
                           struct nvt_device_batch *batch)
 {
     CUpti_Activity *record = NULL;
-    uint64_t unknown = 0;
+    uint64_t unknown = 0, room[512 / sizeof(uint64_t)];
     for (;;) {
         CUptiResult result = decoder->next(buffer, size, &record);
         /* Behind a record that is not whole, where the next one begins is unknown. */
         if (result != CUPTI_SUCCESS)
             return unknown + (result != CUPTI_ERROR_MAX_LIMIT_REACHED);
-        unknown += add(decoder, record, batch) != 0;
+        const CUpti_Activity *whole = decoder->whole ? decoder->whole(record, room) : record;
+        if (!whole) {
+            unknown++;
+            continue;
+        }
+        unknown += add(decoder, whole, batch) != 0;
         if (decoder->seen)
-            see(decoder->seen, record);
-        release(decoder, record);
+            see(decoder->seen, whole);
+        release(decoder, whole);
     }
 }
 

@@ -23,13 +23,16 @@ struct nvt_cupti_decoder {
     /* Of the libcupti that filled the buffer. */
     CUptiResult (*next)(uint8_t *buffer, size_t size, CUpti_Activity **record);
     CUptiResult (*callback_name)(CUpti_CallbackDomain domain, uint32_t cbid, const char **name);
+    /* The whole record of one that has selected fields, in `whole`, of 512 bytes; NULL: it cannot be had. NULL: all are whole. */
+    const CUpti_Activity *(*whole)(const CUpti_Activity *record, void *whole);
     /* Called when the batch is full: hand it on and clear it. */
     void (*full)(void *context, struct nvt_device_batch *batch);
     void *context;
     /* What has been seen so far; NULL: not wanted. */
     struct nvt_cupti_seen {
         uint64_t devices, calls, kernels,
-            linked; /* linked: kernels that have the number of a call */
+            linked,  /* linked: kernels that have the number of a call */
+            records; /* all */
     } * seen;
     /* Frees what that libcupti allocated for a record and leaves to its reader. NULL: it is not freed. */
     void (*release)(void *memory);

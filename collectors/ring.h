@@ -41,9 +41,10 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 24u
+#define NVT_SHARED_VERSION 25u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
+#define NVT_BUDGET_LEVELS  4
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
@@ -117,6 +118,14 @@ struct nvt_control {
     _Atomic uint64_t part_from[NVT_PARTS], part_to[NVT_PARTS];
     _Atomic uint64_t budget_iterations, budget_recorded, budget_elapsed, budget_spent,
         budget_watched, budget_error;
+    _Atomic int64_t budget_compared; /* the same by bare iterations alone */
+    _Atomic uint64_t budget_compared_error;
+    /* Its levels (budget_levels.h): what each leaves out of `trace`, the parts that there were when it began, and what is left out of the
+     * window that is open, or opens next. */
+    uint32_t budget_levels;
+    uint64_t budget_leaves_out[NVT_BUDGET_LEVELS];
+    _Atomic uint32_t budget_level, budget_level_part[NVT_BUDGET_LEVELS];
+    _Atomic uint64_t left_out;
     /* --trace metrics: what to sample, and why it was not, or not all: the first process that finds out sets `unsampled` to 1, and
      * to 2 when the text is there. */
     char metrics[NVT_METRICS_NAMES];

@@ -63,6 +63,8 @@ struct nvt_record_options {
         .wait_for_all = 1, .os_threshold_ns = 1000, .cpu_period_ns = 5000000, .level = 1           \
     }
 
+#define NVT_BUDGET_TEXT 400
+
 struct nvt_record_result {
     int wait_status;       /* of the command, as waitpid gives it */
     int asked;             /* the last signal that asked us to end, 0: none came */
@@ -82,8 +84,8 @@ struct nvt_record_result {
     int captured;                    /* what options.capture names has begun, at least once */
     int is_early;                    /* the command ended before options.delay_ns was over */
     int is_unasked;                  /* of options.is_dormant: nobody asked for a recording */
-    char budget[200]; /* of options.budget: what came of it (nvt_budget_text); or "" */
-    int is_over;      /* options.duration_ns was over before the command ended */
+    char budget[NVT_BUDGET_TEXT]; /* of options.budget: what came of it (nvt_budget_text); or "" */
+    int is_over;                  /* options.duration_ns was over before the command ended */
     uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;     /* events of signal handlers that interrupted an event */

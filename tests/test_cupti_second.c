@@ -216,6 +216,81 @@ static void hardware_events_are_asked_for(void **state)
     nvt_trace_free(trace);
 }
 
+/* Of two runs: as many rows, and the same sum of a column, whatever their order. */
+#define EXPECT_SUM(a, b, table, column)                                                            \
+    do {                                                                                           \
+        uint64_t sums[2] = {0, 0};                                                                 \
+        assert_int_equal((a)->table.count, (b)->table.count);                                      \
+        for (uint32_t i = 0; i < (a)->table.count; i++) {                                          \
+            sums[0] += (uint64_t)(a)->table.column[i];                                             \
+            sums[1] += (uint64_t)(b)->table.column[i];                                             \
+        }                                                                                          \
+        assert_int_equal(sums[0], sums[1]);                                                        \
+    } while (0)
+
+static void expect_same(const struct nvt_trace *a, const struct nvt_trace *b)
+{
+    EXPECT_SUM(a, b, ops, bytes);
+    EXPECT_SUM(a, b, ops, kind);
+    EXPECT_SUM(a, b, ops, copy_kind);
+    EXPECT_SUM(a, b, ops, source_kind);
+    EXPECT_SUM(a, b, ops, stream);
+    EXPECT_SUM(a, b, ops, correlation);
+    EXPECT_SUM(a, b, kernels, grid_x);
+    EXPECT_SUM(a, b, kernels, block_x);
+    EXPECT_SUM(a, b, kernels, registers);
+    EXPECT_SUM(a, b, kernels, dynamic_shared);
+    EXPECT_SUM(a, b, kernels, local_memory);
+    EXPECT_SUM(a, b, kernels, graph);
+    EXPECT_SUM(a, b, migrations, cause);
+    EXPECT_SUM(a, b, um_events, faults);
+    EXPECT_SUM(a, b, um_events, bytes);
+    EXPECT_SUM(a, b, um_events, kind);
+    EXPECT_SUM(a, b, apis, correlation);
+    EXPECT_SUM(a, b, apis, result);
+    EXPECT_SUM(a, b, syncs, type);
+    EXPECT_SUM(a, b, syncs, stream);
+    EXPECT_SUM(a, b, memory, bytes);
+    EXPECT_SUM(a, b, memory, address);
+    EXPECT_SUM(a, b, externals, correlation);
+    assert_int_equal(a->overheads.count, b->overheads.count);
+    assert_int_equal(a->devices.count, b->devices.count);
+    for (uint32_t i = 0; i < a->ops.count; i++)
+        if (a->ops.kind[i] == NVT_OP_KERNEL)
+            assert_string_equal(nvt_name(a, a->ops.name[i]), nvt_name(b, b->ops.name[i]));
+    for (uint32_t i = 0; i < a->devices.count; i++)
+        assert_string_equal(nvt_name(a, a->devices.name[i]), nvt_name(b, b->devices.name[i]));
+}
+
+/* Smaller records, of the fields that we read: the trace is the same. */
+static void records_of_selected_fields(void **state)
+{
+    (void)state;
+    static const char variable[] = "NVTALLY_SELECTED_RECORDS=1",
+                      said[] = "records of CUPTI have all of their fields";
+    struct nvt_trace *trace = record(&(struct run){.how = "plain", .variable = variable});
+    expect_plain(trace);
+    nvt_trace_free(trace);
+    struct nvt_trace *whole = record(&(struct run){.how = "plain", .levels = "full,graph,um"});
+    trace = record(&(struct run){.how = "plain", .levels = "full,graph,um", .variable = variable});
+    assert_true(whole->ops.count > 4);
+    expect_same(whole, trace);
+    nvt_trace_free(whole);
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "capture", .capture = "measure", .variable = variable});
+    assert_true(kernels(trace) > 0);
+    assert_false(has_note(trace, said));
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .variable = variable, .refuses = "selected"});
+    assert_int_equal(kernels(trace), 6);
+    assert_true(has_note(trace, said));
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .variable = variable, .is_first = 1});
+    assert_int_equal(kernels(trace), 6);
+    assert_true(has_note(trace, said));
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
 #ifndef HAVE_CUPTI
@@ -232,6 +307,7 @@ int main(void)
         cmocka_unit_test(the_first_interface_is_left),
         cmocka_unit_test(a_tool_that_is_served_alone_is_named),
         cmocka_unit_test(hardware_events_are_asked_for),
+        cmocka_unit_test(records_of_selected_fields),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

@@ -238,6 +238,8 @@ void nvt_capture_stopped(uint64_t range)
 
 static int push_name(const char *message)
 {
+    if (nvt_steps_skips(message))
+        return NVT_NO_TRACKING;
     nvtxEventAttributes_t attributes = {.messageType = NVTX_MESSAGE_TYPE_ASCII};
     attributes.message.ascii = message;
     return nvt_event_push(&(struct nvt_event){.kind = NVT_EVENT_PUSH, .attributes = &attributes});

@@ -11,6 +11,11 @@
 /* Between times of a device, as CUPTI converts them, and ours there is far less. */
 #define APART_NS INT64_C(1000000000)
 
+uint64_t CUPTIAPI nvt_cupti_timestamp(void)
+{
+    return (uint64_t)nvt_monotonic_ns();
+}
+
 void nvt_cupti_clock_begins(struct nvt_cupti_decoder *decoder)
 {
     int64_t now = nvt_monotonic_ns();

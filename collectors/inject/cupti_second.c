@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../cupti_keep.h"
 #include "../ring.h"
+#include "cupti_selected.h"
 
 /* Of the process. It is set once, before CUPTI calls anything of ours. */
 static struct {
@@ -15,6 +17,7 @@ static struct {
     CUpti_SubscriberHandle subscriber;
     CUpti_BuffersCallbackRequestFunc requested;
     CUpti_BuffersCallbackCompleteFunc completed;
+    int is_selected;
 } second;
 
 int nvt_cupti_is_second(void)
@@ -22,11 +25,28 @@ int nvt_cupti_is_second(void)
     return second.subscriber != NULL;
 }
 
+int nvt_cupti_is_selected(void)
+{
+    return second.is_selected;
+}
+
 /* --- the first interface's functions --- */
+
+typedef CUptiResult(CUPTIAPI *enabler)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *);
+
+static CUptiResult enable_by(enabler function, CUpti_ActivityKind kind)
+{
+    int numbers[NVT_CUPTI_FIELDS_MOST];
+    struct nvt_cupti_config config;
+    if (!second.is_selected)
+        return function(second.subscriber, kind, NULL);
+    return nvt_cupti_select(kind, numbers, &config) ? CUPTI_ERROR_NOT_SUPPORTED
+                                                    : function(second.subscriber, kind, &config);
+}
 
 static CUptiResult enable(CUpti_ActivityKind kind)
 {
-    return second.call.cuptiActivityEnable_v2(second.subscriber, kind, NULL);
+    return enable_by(second.call.cuptiActivityEnable_v2, kind);
 }
 
 static CUptiResult disable(CUpti_ActivityKind kind)
@@ -36,7 +56,7 @@ static CUptiResult disable(CUpti_ActivityKind kind)
 
 static CUptiResult enable_and_dump(CUpti_ActivityKind kind)
 {
-    return second.call.cuptiActivityEnableAndDump_v2(second.subscriber, kind, NULL);
+    return enable_by(second.call.cuptiActivityEnableAndDump_v2, kind);
 }
 
 static CUptiResult enable_runtime(CUpti_CallbackId id, uint8_t on)
@@ -115,7 +135,8 @@ static void CUPTIAPI requested(uint8_t **buffer, size_t *size, size_t *most, voi
 
 static void CUPTIAPI completed(uint8_t *buffer, size_t size, size_t valid, void *info)
 {
-    (void)info;
+    if (second.is_selected)
+        nvt_cupti_learn_layouts(info);
     second.completed(NULL, 0, buffer, size, valid);
 }
 
@@ -194,20 +215,38 @@ const char *nvt_cupti_other_text(const char *other, char *text, size_t size)
     return text;
 }
 
-int nvt_cupti_take_hardware_events(const struct nvt_cupti_api *api, char *why, size_t size)
+/* By an attribute of the second interface; where it cannot be, records are "%s (the error)%s". Whether it is so. */
+static int take(const struct nvt_cupti_api *api, enum nvt_cupti_attribute which,
+                const char *const instead[2], void (*problem)(const char *text))
 {
-    const char *asked = getenv("NVTALLY_HARDWARE_EVENTS"), *name = NULL;
-    if (!asked || !*asked)
-        return 0;
-    CUptiResult result =
-        nvt_cupti_is_second() ? set_byte(NVT_CUPTI_HARDWARE_EVENTS, 1) : CUPTI_ERROR_NOT_SUPPORTED;
+    const char *name = NULL;
+    char text[256];
+    CUptiResult result = nvt_cupti_is_second() ? set_byte(which, 1) : CUPTI_ERROR_NOT_SUPPORTED;
     if (result == CUPTI_SUCCESS)
-        return 0;
+        return 1;
     if (api->cuptiGetResultString(result, &name) != CUPTI_SUCCESS || !name)
         name = "unknown error";
-    snprintf(why, size, "kernels are not timed by hardware events (%s), but by CUPTI as ever",
-             name);
-    return -1;
+    snprintf(text, sizeof(text), "%s (%s)%s", instead[0], name, instead[1]);
+    problem(text);
+    return 0;
+}
+
+static int is_asked_for(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value;
+}
+
+void nvt_cupti_take_wishes(const struct nvt_cupti_api *api, void (*problem)(const char *text))
+{
+    static const char *const timed[] = {"kernels are not timed by hardware events",
+                                        ", but by CUPTI as ever"},
+                             *const whole[] = {"records of CUPTI have all of their fields", ""};
+    if (is_asked_for("NVTALLY_HARDWARE_EVENTS"))
+        take(api, NVT_CUPTI_HARDWARE_EVENTS, timed, problem);
+    /* Buffers that are kept for tests have whole ones. */
+    if (is_asked_for("NVTALLY_SELECTED_RECORDS") && !is_asked_for(NVT_CUPTI_KEEP_ENV))
+        second.is_selected = take(api, NVT_CUPTI_SELECTED_FIELDS, whole, problem);
 }
 
 #endif

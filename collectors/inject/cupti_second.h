@@ -4,7 +4,7 @@
  * that the first one will go (cupti_activity.h, "will be deprecated in a future release").
  *
  * The collector is written for the first one. Where the second one is there, the functions of struct nvt_cupti_api become
- * those of the second, with our subscriber. The records are the same: user-defined ones are not asked for.
+ * those of the second, with our subscriber. The records are the same, or such with selected fields (cupti_selected.h).
  *
  * Headers of before CUDA 13.5 have none of it, so it is declared here.
  */
@@ -28,6 +28,7 @@ struct nvt_cupti_subscriber {
 
 /* CUpti_ActivityAttribute: those that stand for functions of the first interface. */
 enum nvt_cupti_attribute {
+    NVT_CUPTI_SELECTED_FIELDS = 11,  /* uint8_t; before any kind is enabled */
     NVT_CUPTI_HARDWARE_EVENTS = 13,  /* uint8_t; of all subscribers, before any kind is enabled */
     NVT_CUPTI_ALL_SYNC_RECORDS = 16, /* uint8_t */
     NVT_CUPTI_WHOLE_GRAPHS = 20,     /* uint8_t; of all subscribers, before any kind is enabled */
@@ -53,9 +54,10 @@ const char *nvt_cupti_other_text(const char *other, char *text, size_t size);
 /* Whether we have subscribed by the second interface. */
 int nvt_cupti_is_second(void);
 
-/* Have kernels timed by hardware events, where $NVTALLY_HARDWARE_EVENTS asks for it. -1 with one line in `why`: it cannot be, and
- * they are timed as ever. */
-int nvt_cupti_take_hardware_events(const struct nvt_cupti_api *api, char *why, size_t size);
+/* What variables ask for, before any kind is enabled; what cannot be is told of by `problem`: kernels timed by hardware events
+ * ($NVTALLY_HARDWARE_EVENTS), records of selected fields (cupti_selected.h). Whether records are such. */
+void nvt_cupti_take_wishes(const struct nvt_cupti_api *api, void (*problem)(const char *text));
+int nvt_cupti_is_selected(void);
 
 #endif
 #endif

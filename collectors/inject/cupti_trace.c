@@ -2,7 +2,6 @@
 
 #ifdef HAVE_CUPTI
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,8 +17,10 @@
 #include "capture.h"
 #include "cupti_metrics.h"
 #include "cupti_second.h"
+#include "cupti_selected.h"
 #include "device.h"
 #include "exit_hook.h"
+#include "futex.h"
 #include "os.h"
 #include "session.h"
 #include "thread.h"
@@ -32,16 +33,17 @@ static struct {
     _Atomic pid_t pid; /* 0: CUPTI is not in use; set when the rest is ready */
     pthread_mutex_t switching;
     int recording;
-    int late;                  /* it was not begun before the driver came up */
-    int own_clock;             /* CUPTI takes its times from us */
-    _Atomic uint32_t bell;     /* futex: something to do */
-    _Atomic uint32_t ending;   /* the process asks for the rest */
-    _Atomic uint32_t finished; /* futex: it has been sent */
-    _Atomic uint32_t wanted;   /* times that somebody asked for what is there */
-    _Atomic uint32_t handed;   /* futex: so many of them have been answered */
-    _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
-    _Atomic uint32_t is_up;    /* there is a context, or nobody tells */
-    _Atomic int um_waits;      /* managed memory is wanted, and the driver was not up */
+    int late;                         /* it was not begun before the driver came up */
+    int own_clock;                    /* CUPTI takes its times from us */
+    _Atomic uint32_t bell;            /* futex: something to do */
+    _Atomic uint32_t ending;          /* the process asks for the rest */
+    _Atomic uint32_t finished;        /* futex: it has been sent */
+    _Atomic uint32_t wanted;          /* times that somebody asked for what is there */
+    _Atomic uint32_t handed;          /* futex: so many of them have been answered */
+    _Atomic uint32_t progress;        /* grows as buffers are filled, decoded and sent */
+    _Atomic uint32_t is_up;           /* there is a context, or nobody tells */
+    _Atomic int um_waits;             /* managed memory is wanted, and the driver was not up */
+    _Atomic uint64_t levels, records; /* recorded now, or last (enum nvt_trace_what); decoded */
     CUpti_SubscriberHandle subscriber;
     CUptiResult subscribed;
     /* The flushing thread's. */
@@ -52,22 +54,10 @@ static struct {
     struct nvt_cupti_keeper keeper;
 } cupti = {.switching = PTHREAD_MUTEX_INITIALIZER};
 
-static void wait_on(_Atomic uint32_t *word, uint32_t value, int64_t ns)
-{
-    struct timespec limit = {ns / 1000000000, ns % 1000000000};
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
-}
-
-static void wake(_Atomic uint32_t *word)
-{
-    atomic_fetch_add(word, 1);
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-}
-
 void nvt_cupti_ring_bell(void)
 {
     atomic_fetch_add(&cupti.progress, 1);
-    wake(&cupti.bell);
+    nvt_futex_wake(&cupti.bell);
 }
 
 /* Our process, and CUPTI runs in it. */
@@ -81,11 +71,6 @@ static int is_active(void)
 static int is_open(void)
 {
     return is_active() && !atomic_load(&cupti.ending);
-}
-
-static uint64_t CUPTIAPI timestamp(void)
-{
-    return (uint64_t)nvt_monotonic_ns();
 }
 
 static void problem(const char *text)
@@ -155,6 +140,7 @@ static void decode_filled(void)
         if (cupti.own_clock)
             nvt_cupti_clock_until(&cupti.decoder);
         cupti.unknown += nvt_cupti_decode(&cupti.decoder, buffer, valid, &cupti.batch);
+        atomic_store(&cupti.records, cupti.seen.records);
         nvt_cupti_buffer_give(buffer);
         atomic_fetch_add(&cupti.progress, 1);
     }
@@ -263,7 +249,7 @@ static void *flush(void *memory)
         if (wanted != atomic_load(&cupti.handed)) {
             hand_over(0);
             atomic_store(&cupti.handed, wanted - 1);
-            wake(&cupti.handed);
+            nvt_futex_wake(&cupti.handed);
             continue;
         }
         if (now >= next && !nvt_cupti_window_rests()) {
@@ -273,7 +259,7 @@ static void *flush(void *memory)
                 hand_over(0);
             if (has_records && ++rounds == ROUNDS)
                 ask_for_devices();
-            if (nvt_cupti_ask_for_calls(&cupti.api, nvt_session.control->trace, &cupti.seen))
+            if (nvt_cupti_ask_for_calls(&cupti.api, cupti.levels, &cupti.seen))
                 problem("CUPTI ignores filters on API calls: after the first second all calls are "
                         "recorded, which adds overhead");
             if (atomic_load(&cupti.is_up))
@@ -286,7 +272,8 @@ static void *flush(void *memory)
         decode_filled();
         nvt_cupti_window_follow(hand_over);
         nvt_cupti_metrics_round(&cupti.api, &cupti.seen, (int)atomic_load(&cupti.is_up), 0);
-        wait_on(&cupti.bell, bell, nvt_cupti_metrics_wait(nvt_cupti_window_wait(next - now)));
+        nvt_futex_wait(&cupti.bell, bell,
+                       nvt_cupti_metrics_wait(nvt_cupti_window_wait(next - now)));
     }
     if (!cupti.seen.devices && atomic_load(&cupti.is_up))
         hand_over(0);
@@ -294,7 +281,7 @@ static void *flush(void *memory)
     /* Nothing calls CUPTI behind this: its own exit handlers may run from here on. */
     hand_over(NVT_CUPTI_PROCESS_ENDS);
     nvt_cupti_window_handed();
-    wake(&cupti.finished);
+    nvt_futex_wake(&cupti.finished);
     return NULL;
 }
 
@@ -317,7 +304,7 @@ static void wait_until(_Atomic uint32_t *word, uint32_t wanted)
     int64_t moved = nvt_monotonic_ns();
     while ((int32_t)((now = atomic_load(word)) - wanted) < 0 &&
            nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
-        wait_on(word, now, NVT_CUPTI_PATIENCE_NS / 20);
+        nvt_futex_wait(word, now, NVT_CUPTI_PATIENCE_NS / 20);
         if (atomic_load(&cupti.progress) != progress) {
             progress = atomic_load(&cupti.progress);
             moved = nvt_monotonic_ns();
@@ -392,8 +379,10 @@ static void switch_recording(char *refused, size_t size)
     if (wanted != cupti.recording) {
         if (!wanted)
             settle();
-        nvt_cupti_levels(&cupti.api, nvt_session.control->trace, wanted, cupti.late, refused, size);
-        if (nvt_session.control->trace & NVT_TRACE_UM)
+        if (wanted)
+            atomic_store(&cupti.levels, nvt_session_trace());
+        nvt_cupti_levels(&cupti.api, cupti.levels, wanted, cupti.late, refused, size);
+        if (cupti.levels & NVT_TRACE_UM)
             atomic_store(&cupti.um_waits, atomic_load(&cupti.is_up)
                                               ? nvt_cupti_um(&cupti.api, wanted, refused, size)
                                               : wanted);
@@ -411,6 +400,11 @@ void nvt_cupti_capture(void)
     if (nvt_session.control->trace & NVT_TRACE_METRICS)
         nvt_cupti_ring_bell();
     report_refused(refused);
+}
+
+int64_t nvt_cupti_records(void)
+{
+    return is_active() ? (int64_t)atomic_load(&cupti.records) : -1;
 }
 
 void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
@@ -531,8 +525,9 @@ static void set_up_clock(void)
 {
     struct nvt_cupti_api *api = &cupti.api;
     nvt_cupti_clock_begins(&cupti.decoder);
-    cupti.own_clock = api->cuptiActivityRegisterTimestampCallback &&
-                      api->cuptiActivityRegisterTimestampCallback(timestamp) == CUPTI_SUCCESS;
+    cupti.own_clock =
+        api->cuptiActivityRegisterTimestampCallback &&
+        api->cuptiActivityRegisterTimestampCallback(nvt_cupti_timestamp) == CUPTI_SUCCESS;
     if (!api->cuptiSetThreadIdType ||
         api->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) != CUPTI_SUCCESS)
         problem("CUPTI does not report the calling thread: launches are not linked to ranges");
@@ -552,14 +547,15 @@ void nvt_cupti_start(void)
     const char *defect = nvt_cupti_defect(&cupti.api, nvt_session.control->trace);
     if (defect)
         problem(defect);
-    if (nvt_cupti_take_hardware_events(&cupti.api, text, sizeof(text)))
-        problem(text);
+    nvt_cupti_take_wishes(&cupti.api, problem);
     nvt_cupti_keeper_init(&cupti.keeper);
-    cupti.decoder = (struct nvt_cupti_decoder){.next = cupti.api.cuptiActivityGetNextRecord,
-                                               .callback_name = cupti.api.cuptiGetCallbackName,
-                                               .full = send_batch,
-                                               .seen = &cupti.seen,
-                                               .release = free};
+    cupti.decoder =
+        (struct nvt_cupti_decoder){.next = cupti.api.cuptiActivityGetNextRecord,
+                                   .callback_name = cupti.api.cuptiGetCallbackName,
+                                   .full = send_batch,
+                                   .seen = &cupti.seen,
+                                   .whole = nvt_cupti_is_selected() ? nvt_cupti_whole : NULL,
+                                   .release = free};
     const struct nvt_cupti_buffers_use use = {nvt_cupti_ring_bell, nvt_cupti_take_zeros(&cupti.api),
                                               cupti.api.version < NVT_CUPTI_REFUSABLE};
     nvt_cupti_buffers_init(&use);
@@ -579,7 +575,9 @@ void nvt_cupti_start(void)
     atomic_store_explicit(&cupti.pid, getpid(), memory_order_release);
     if (nvt_session.control->is_dormant) /* what there is by now CUPTI does not say */
         atomic_store(&cupti.is_up, 1);
-    cupti.late = nvt_session.control->is_dormant || !nvt_capture_is_open();
+    /* Of selected fields, kinds have to be asked for before single calls. */
+    cupti.late =
+        nvt_session.control->is_dormant || !nvt_capture_is_open() || nvt_cupti_is_selected();
     if (start_thread()) {
         nvt_cupti_window_handed();
         atomic_store(&cupti.pid, 0);

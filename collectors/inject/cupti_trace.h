@@ -19,6 +19,9 @@
 /* A capture has begun or ended (nvt_capture_is_open): start or stop recording. */
 void nvt_cupti_capture(void);
 
+/* Records of CUPTI that have been decoded so far; -1: it is not in use in this process. */
+int64_t nvt_cupti_records(void);
+
 /* The program has named a stream or a context; type is enum nvt_resource_type. */
 void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name);
 
@@ -98,6 +101,8 @@ int nvt_cupti_state(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain
 struct nvt_cupti_decoder;
 void nvt_cupti_clock_begins(struct nvt_cupti_decoder *decoder);
 void nvt_cupti_clock_until(struct nvt_cupti_decoder *decoder);
+/* The time that CUPTI takes from us. */
+uint64_t CUPTIAPI nvt_cupti_timestamp(void);
 /* One moment on both CUPTI's clock and the collector's. 0, or -1 when CUPTI has no time. */
 int nvt_cupti_moment(const struct nvt_cupti_api *api, uint64_t fields[NVT_CLOCK_FIELDS]);
 

@@ -53,6 +53,7 @@ static uint32_t message_name(struct nvt_thread *thread, const nvtxEventAttribute
 static int is_counted(const struct nvt_thread *thread, const struct nvt_event *event)
 {
     return NVT_UNLIKELY(nvt_counts_are_asked) && !thread->calibrates &&
+           (nvt_session_trace() & NVT_TRACE_COUNTERS) &&
            (event->kind == NVT_EVENT_PUSH || event->kind == NVT_EVENT_POP);
 }
 

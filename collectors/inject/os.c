@@ -167,10 +167,16 @@ static void tell(struct nvt_thread *thread, struct nvt_os_open *open)
     atomic_store_explicit(&calling->number, open->number + 1, memory_order_release);
 }
 
+/* Whether OS calls are recorded now. */
+static int is_wanted(void)
+{
+    return nvt_capture_in_window() && (nvt_session_trace() & NVT_TRACE_OSRT);
+}
+
 void nvt_os_begin(struct nvt_os_open *open)
 {
     int saved = errno;
-    struct nvt_thread *thread = nvt_capture_in_window() ? own_thread() : NULL;
+    struct nvt_thread *thread = is_wanted() ? own_thread() : NULL;
     open->start = nvt_ticks(nvt_session.control->clock);
     open->file = open->caller = open->holder = 0;
     /* Where it is busy we are in a handler that interrupted an event. */
@@ -234,7 +240,7 @@ void nvt_os_end(const struct nvt_os_open *open, int64_t result, uint64_t bytes)
     uint64_t end = nvt_ticks(nvt_session.control->clock);
     uint64_t took = end - open->start;
     nvt_os_leave();
-    if (took < nvt_session.control->os_threshold || !nvt_capture_in_window() ||
+    if (took < nvt_session.control->os_threshold || !is_wanted() ||
         open->start < atomic_load(&nvt_session.control->opened))
         return;
     struct nvt_thread *thread = own_thread();

@@ -18,6 +18,13 @@ struct nvt_inject_session {
 
 extern struct nvt_inject_session nvt_session;
 
+/* What is recorded now, enum nvt_trace_what bits: what was asked for, without what record --budget leaves out. */
+static inline uint64_t nvt_session_trace(void)
+{
+    const struct nvt_control *control = nvt_session.control;
+    return control->trace & ~atomic_load_explicit(&control->left_out, memory_order_relaxed);
+}
+
 /* Join the session named in the environment, once a process image. 1 when joined, else 0. */
 int nvt_session_join(void);
 

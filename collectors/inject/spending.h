@@ -12,7 +12,8 @@ extern int nvt_spending_watches; /* the session is such a one */
 /* The process has joined it. */
 void nvt_spending_begin(void);
 
-/* An iteration begins, which this thread is about to push; it has pushed so many ranges in the one before. */
-void nvt_spending_note(uint64_t pushes);
+/* An iteration begins, which this thread is about to push, since `began` (ticks); it has pushed so many ranges in the one before, and others
+ * that were left out by their first letter. */
+void nvt_spending_note(uint64_t pushes, uint64_t others, uint64_t began);
 
 #endif

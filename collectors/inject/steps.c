@@ -22,14 +22,15 @@ static _Atomic uint32_t begun, done;
 
 /* --- counting --- */
 
-static char letters[2]; /* with which a name of an iteration may begin */
+char nvt_steps_letters[2];
+__thread uint64_t nvt_steps_others __attribute__((tls_model("initial-exec")));
 
 void nvt_steps_begin(void)
 {
     const char *name = nvt_session.control->iteration, *at = strrchr(name, '@');
     nvt_steps_watch = *name != 0;
-    letters[0] = *name;
-    letters[1] = at ? at[1] : *name;
+    nvt_steps_letters[0] = *name;
+    nvt_steps_letters[1] = at ? at[1] : *name;
 }
 
 /* Most ranges are none, as their first letter says. */
@@ -39,7 +40,7 @@ static int is_other(const nvtxEventAttributes_t *attributes)
         !attributes->message.ascii)
         return 0;
     const char first = *attributes->message.ascii;
-    return first != letters[0] && first != letters[1];
+    return first != nvt_steps_letters[0] && first != nvt_steps_letters[1];
 }
 
 /* The most that a process has had. */
@@ -59,6 +60,7 @@ void nvt_steps_note(const struct nvt_event *event)
     pushes++;
     if (is_other(event->attributes) || !nvt_capture_matches(event, nvt_session.control->iteration))
         return;
+    const uint64_t began = nvt_spending_watches ? nvt_ticks(nvt_session.control->clock) : 0;
     const int pid = (int)syscall(SYS_getpid);
     if (atomic_exchange(&owner, pid) != pid)
         atomic_store(&count, 0); /* a forked child begins with none */
@@ -68,8 +70,8 @@ void nvt_steps_note(const struct nvt_event *event)
     publish(noted + 1);
     begin_slow();
     if (nvt_spending_watches)
-        nvt_spending_note(pushes);
-    pushes = 0;
+        nvt_spending_note(pushes, nvt_steps_others, began);
+    pushes = nvt_steps_others = 0;
 }
 
 int nvt_steps_noted(void)

@@ -273,17 +273,11 @@ static uint64_t owed(const struct nvt_thread *thread)
     return nvt_thread_open_ranges(thread) * (thread->tasks ? 2 : 1);
 }
 
-/* Slots that were written. */
-static uint64_t head(const struct nvt_thread *thread)
-{
-    return thread->lap * thread->size + (uint64_t)(thread->next - thread->slots);
-}
-
 /* Slots that the recorder has given back. */
 static uint64_t free_slots(const struct nvt_thread *thread)
 {
     uint64_t tail = atomic_load_explicit(&nvt_thread_ring(thread)->tail, memory_order_acquire);
-    return tail + thread->size - head(thread);
+    return tail + thread->size - nvt_thread_written(thread);
 }
 
 /* A kernel puts at least so much between what a signal interrupts and its handler. */
@@ -311,7 +305,7 @@ static uint64_t missed(const struct nvt_thread *thread, uint64_t *word)
     /* Not published, or taken already. */
     atomic_thread_fence(memory_order_acquire);
     uint64_t taken = atomic_load_explicit(&nvt_thread_ring(thread)->taken, memory_order_relaxed);
-    return taken > head(thread) ? taken - head(thread) : 0;
+    return taken > nvt_thread_written(thread) ? taken - nvt_thread_written(thread) : 0;
 }
 
 /* What an event did that was left in the middle: a record that was published is behind us, and of one that was
@@ -339,7 +333,7 @@ static void recover(struct nvt_thread *thread)
             left->skipped = left->depth - left->quiet;
         thread->skips += thread->nests[i].skipped;
     }
-    uint64_t at = head(thread), room = free_slots(thread);
+    uint64_t at = nvt_thread_written(thread), room = free_slots(thread);
     for (uint64_t i = 0; i < room && i < thread->record; i++)
         atomic_store_explicit(&thread->slots[(at + i) & (thread->size - 1)].word, 0,
                               memory_order_relaxed);

@@ -228,6 +228,12 @@ static inline void nvt_thread_leave(struct nvt_thread *thread)
     nvt_thread_leave_fast(thread);
 }
 
+/* Slots that it has written to its ring. */
+static inline uint64_t nvt_thread_written(const struct nvt_thread *thread)
+{
+    return thread->lap * thread->size + (uint64_t)(thread->next - thread->slots);
+}
+
 static inline struct nvt_ring *nvt_thread_ring(const struct nvt_thread *thread)
 {
     return (struct nvt_ring *)((char *)thread->slots - NVT_RING_HEADER);

@@ -50,6 +50,9 @@ $(BUILD)/bench/loop++: tests/bench/diagnosis/programs/loop.cpp
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) -O2 -g -Wall -Wextra $(WERROR) $< -ldl -lpthread -o $@
 
+bench-budget: all $(BUILD)/tests/clients/loop $(STAND_IN) ## whether record --budget keeps to its share, seen from outside (ROUNDS=, BUDGETS=, TORCH=)
+	$(Q)BUILD=$(BUILD) tests/bench/budget
+
 bench-programs: all $(BUILD)/bench/loop $(BUILD)/bench/loop++ ## the same of programs that run here, known troubles (NVTALLY_TORCH_PYTHON=, CASES=, SEED=)
 	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; BUILD=$(BUILD) tests/bench/diagnosis/programs/run.py $(BUILD)/bench/loop $(or $(CASES),3) $(SEED)
 
@@ -149,4 +152,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-before bench-lives bench-read bench-ranks bench-view bench-sql bench-columns bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance
+.PHONY: bench bench-before bench-lives bench-read bench-ranks bench-view bench-sql bench-columns bench-budget bench-diagnosis bench-programs bench-beside bench-analyze bench-path bench-samples bench-mpi bench-osrt bench-cpu bench-load bench-disturbance

@@ -8,13 +8,15 @@ $(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) collectors/inject/cupti
 
 # And one for a libcupti with the second interface.
 STAND_IN_SECOND := $(BUILD)/tests/libcupti-stand-in-second.so
-$(STAND_IN_SECOND): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) collectors/inject/cupti_second.h collectors/inject/cupti_profiler.h | $(BUILD)/tests/cupti-headers
+STAND_IN_SECOND_SRC := $(STAND_IN_SRC) collectors/inject/cupti_selected.c
+$(STAND_IN_SECOND): $(STAND_IN_SECOND_SRC) $(wildcard tests/cupti/*.h) collectors/inject/cupti_second.h collectors/inject/cupti_selected.h collectors/inject/cupti_profiler.h | $(BUILD)/tests/cupti-headers
 	@mkdir -p $(@D)
-	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) -DSTAND_IN_SECOND $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) -DSTAND_IN_SECOND $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SECOND_SRC) -o $@ -lpthread
 $(BUILD)/tests/test_cupti_second: | all $(STAND_IN_SECOND) $(STAND_IN) $(BUILD)/tests/clients/device
+$(BUILD)/tests/test_budget: | all $(STAND_IN) $(BUILD)/tests/clients/loop $(BUILD)/tests/clients/flight
 $(BUILD)/tests/test_heaps: | all $(STAND_IN) $(BUILD)/tests/clients/heaps
 
-CUPTI_TESTS := $(call obj,tests/test_cupti.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c tests/test_gpu_sampling.c tests/test_metric_sets.c)
+CUPTI_TESTS := $(call obj,tests/test_budget.c tests/test_cupti.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c tests/test_gpu_sampling.c tests/test_metric_sets.c)
 $(CUPTI_TESTS): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(CUPTI_TESTS): | $(BUILD)/tests/cupti-headers
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device

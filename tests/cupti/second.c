@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../collectors/inject/cupti_second.h"
+#include "selected.h"
 #include "stand_in_internal.h"
 
 typedef void (*request_function)(uint8_t **, size_t *, size_t *, void *);
@@ -75,15 +76,30 @@ CUptiResult second_subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackF
     CUptiResult name(__VA_ARGS__);                                                                 \
     CUptiResult name(__VA_ARGS__)
 
+static CUptiResult enable(CUpti_ActivityKind kind, const void *how)
+{
+    CUptiResult result = stand_in_configure(kind, how);
+    return result == CUPTI_SUCCESS ? cuptiActivityEnable(kind) : result;
+}
+
+/* Of selected fields, "the activity kind must first be registered". */
+static CUptiResult enable_call(int runtime, CUpti_CallbackId id, uint8_t enable)
+{
+    if (stand_in_selects_fields() &&
+        !stand_in.on[runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER])
+        abort();
+    return runtime ? cuptiActivityEnableRuntimeApi(id, enable)
+                   : cuptiActivityEnableDriverApi(id, enable);
+}
+
 SECOND(cuptiActivityEnable_v2, CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind,
        void *how)
 {
-    (void)how;
     if (subscriber == ANOTHER && (unsigned)kind < sizeof(another.on)) {
         another.on[kind] = 1;
         return CUPTI_SUCCESS;
     }
-    FOR_FIRST(subscriber, cuptiActivityEnable(kind));
+    FOR_FIRST(subscriber, enable(kind, how));
 }
 
 SECOND(cuptiActivityDisable_v2, CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind,
@@ -96,20 +112,21 @@ SECOND(cuptiActivityDisable_v2, CUpti_SubscriberHandle subscriber, CUpti_Activit
 SECOND(cuptiActivityEnableAndDump_v2, CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind,
        void *how)
 {
-    (void)how;
-    FOR_FIRST(subscriber, cuptiActivityEnableAndDump(kind));
+    FOR_FIRST(subscriber, stand_in_configure(kind, how) == CUPTI_SUCCESS
+                              ? cuptiActivityEnableAndDump(kind)
+                              : CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 SECOND(cuptiActivityEnableRuntimeApi_v2, CUpti_SubscriberHandle subscriber, CUpti_CallbackId id,
        uint8_t enable)
 {
-    FOR_FIRST(subscriber, cuptiActivityEnableRuntimeApi(id, enable));
+    FOR_FIRST(subscriber, enable_call(1, id, enable));
 }
 
 SECOND(cuptiActivityEnableDriverApi_v2, CUpti_SubscriberHandle subscriber, CUpti_CallbackId id,
        uint8_t enable)
 {
-    FOR_FIRST(subscriber, cuptiActivityEnableDriverApi(id, enable));
+    FOR_FIRST(subscriber, enable_call(0, id, enable));
 }
 
 SECOND(cuptiActivityGetNextRecord_v2, CUpti_SubscriberHandle subscriber, uint8_t *buffer,
@@ -139,7 +156,8 @@ static void completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_
 {
     (void)context;
     (void)stream;
-    first.complete(buffer, size, valid, NULL);
+    struct nvt_cupti_completion info = stand_in_completion();
+    first.complete(buffer, size, valid, &info);
 }
 
 SECOND(cuptiActivityRegisterCallbacks_v2, CUpti_SubscriberHandle subscriber,
@@ -150,15 +168,31 @@ SECOND(cuptiActivityRegisterCallbacks_v2, CUpti_SubscriberHandle subscriber,
     FOR_FIRST(subscriber, cuptiActivityRegisterCallbacks(requested, completed));
 }
 
+/* Some attributes are to be set before anything is enabled. */
+static int has_begun(void)
+{
+    for (size_t i = 0; i < sizeof(stand_in.on); i++)
+        if (stand_in.on[i])
+            return 1;
+    return 0;
+}
+
 static CUptiResult set(int attribute, size_t *size, void *value)
 {
     CUpti_TimestampCallbackFunc clock;
     CUpti_ActivityThreadIdType type;
     switch (attribute) {
-    case NVT_CUPTI_HARDWARE_EVENTS: /* before anything is enabled */
-        for (size_t i = 0; i < sizeof(stand_in.on); i++)
-            if (stand_in.on[i])
-                abort();
+    case NVT_CUPTI_SELECTED_FIELDS:
+        if (has_begun())
+            abort();
+        if (stand_in_refuses("selected"))
+            return CUPTI_ERROR_NOT_SUPPORTED;
+        if (*(const uint8_t *)value)
+            stand_in_select_fields();
+        return CUPTI_SUCCESS;
+    case NVT_CUPTI_HARDWARE_EVENTS:
+        if (has_begun())
+            abort();
         return stand_in_refuses("hardware") ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS;
     case NVT_CUPTI_WHOLE_GRAPHS:
         return *size == 1 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;

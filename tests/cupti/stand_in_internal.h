@@ -50,6 +50,11 @@ void stand_in_leave_second(void);
 /* second.c: other subscribers get the record, too, if they want its kind. */
 void stand_in_give_others(const void *record, size_t size);
 
+/* selected.c: a record as those who use the second interface want it, of selected fields if they have asked for that: `size` and what is
+ * returned, `room` or the record itself. And what such a record takes; 0: they have all fields. */
+const void *stand_in_selected(const void *record, size_t *size, void *room);
+size_t stand_in_selected_size(uint32_t kind);
+
 /* The time as CUPTI has it. */
 uint64_t stand_in_now(void);
 
