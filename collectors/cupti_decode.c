@@ -441,7 +441,11 @@ static void see(struct nvt_cupti_seen *seen, const CUpti_Activity *record)
 {
     const int is_kernel = record->kind == CUPTI_ACTIVITY_KIND_KERNEL ||
                           record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    const CUpti_ActivityOverhead3 *cost = (const void *)record;
     seen->records++;
+    if (record->kind == CUPTI_ACTIVITY_KIND_OVERHEAD &&
+        cost->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD && cost->end > cost->start)
+        seen->overhead_ns += cost->end - cost->start;
     seen->devices += record->kind == CUPTI_ACTIVITY_KIND_DEVICE;
     seen->calls +=
         record->kind == CUPTI_ACTIVITY_KIND_RUNTIME || record->kind == CUPTI_ACTIVITY_KIND_DRIVER;

@@ -67,7 +67,7 @@ static void wrong_words_are_refused(void **state)
 #define EVERY_PART                                                                                 \
     "build check losses accumulate beside_linear overhead beside_transformer switchback "          \
     "beside_gpipe fragments gpipe train nccl sanitize beside_switchback transformer nsys "         \
-    "twice cupti metrics endings beside_forms beside_fused warmup devices nccl_devices pack"
+    "twice cupti metrics endings live beside_forms beside_fused warmup devices nccl_devices pack"
 
 static void without_a_device_parts_are_not_run(void **state)
 {
@@ -955,6 +955,43 @@ static void what_traces_of_endings_have_is_told(void **state)
     cli_result_free(&result);
 }
 
+/* Late recordings whose kernels lie in ranges, by both interfaces, and what a launch takes: as the programs say, which are made up. */
+static void late_recordings_are_judged(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "[ \"$1\" != stats ] || {\n"
+        "case $3 in\n"
+        "nvtx_pushpop_sum) printf 'Instances,Range\\n100,:step\\n' ;;\n"
+        "cuda_gpu_kern_sum) printf 'Instances,Name\\n300,linger(int *)\\n' ;;\n"
+        "nvtx_gpu_proj_sum) printf 'Range,Total GPU Ops\\n:step,%d\\n' \"${INSIDE:-297}\" ;;\n"
+        "esac\n"
+        "exit\n"
+        "}\n"
+        "[ \"$1\" = record ] || {\n"
+        "while [ $# -gt 1 ]; do shift; done\n"
+        "mkdir -p \"$1\"; echo '{\"status\": \"ok\"}' >\"$1/results.jsonl\"; exit\n"
+        "}\n"
+        "while [ \"$1\" != -- ]; do [ \"$1\" != -o ] || : >\"$2\"; shift; done\n"
+        "shift\n"
+        "case $1 in *cupti_cost) exec \"$@\" ;; esac\n";
+    put_device("live", program);
+    put_program("live/device", "endings", "");
+    put_program("live/device", "cupti_cost",
+                "#!/bin/sh\nprintf '%-28s    3.700   3.700 1.0000\\n' \"$1\"\n");
+    struct cli_result result = run_stood_in("live", "", (const char *[]){"live", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "live: ok: 2 of 2 late recordings"));
+    cli_result_free(&result);
+    setenv("INSIDE", "200", 1);
+    result = run_stood_in("live", "", (const char *[]){"--again", "live", NULL});
+    unsetenv("INSIDE");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "live: failed: 0 of 2 late recordings"));
+    cli_result_free(&result);
+}
+
 /* A tool that did not come to its end has found nothing, neither good nor bad, and a second call begins with it. */
 static void a_sanitizer_without_an_end_goes_on(void **state)
 {
@@ -1143,7 +1180,7 @@ static void a_part_is_resumed_and_packed(void **state)
     assert_non_null(strstr(result.out,
                            "Not run: build check losses accumulate beside_linear overhead "
                            "beside_transformer switchback beside_gpipe gpipe train nccl sanitize "
-                           "beside_switchback transformer nsys twice cupti metrics endings "
+                           "beside_switchback transformer nsys twice cupti metrics endings live "
                            "beside_forms beside_fused warmup "
                            "devices nccl_devices\n"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
@@ -2066,6 +2103,7 @@ int main(void)
         cmocka_unit_test(what_is_ours_of_a_level_is_told),
         cmocka_unit_test(counters_are_held_against_what_is_known),
         cmocka_unit_test(what_traces_of_endings_have_is_told),
+        cmocka_unit_test(late_recordings_are_judged),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
         cmocka_unit_test(theirs_is_checked),

@@ -33,17 +33,18 @@ static struct {
     _Atomic pid_t pid; /* 0: CUPTI is not in use; set when the rest is ready */
     pthread_mutex_t switching;
     int recording;
-    int late;                         /* it was not begun before the driver came up */
-    int own_clock;                    /* CUPTI takes its times from us */
-    _Atomic uint32_t bell;            /* futex: something to do */
-    _Atomic uint32_t ending;          /* the process asks for the rest */
-    _Atomic uint32_t finished;        /* futex: it has been sent */
-    _Atomic uint32_t wanted;          /* times that somebody asked for what is there */
-    _Atomic uint32_t handed;          /* futex: so many of them have been answered */
-    _Atomic uint32_t progress;        /* grows as buffers are filled, decoded and sent */
-    _Atomic uint32_t is_up;           /* there is a context, or nobody tells */
-    _Atomic int um_waits;             /* managed memory is wanted, and the driver was not up */
-    _Atomic uint64_t levels, records; /* recorded now, or last (enum nvt_trace_what); decoded */
+    int late;                              /* it was not begun before the driver came up */
+    int own_clock;                         /* CUPTI takes its times from us */
+    _Atomic uint32_t bell;                 /* futex: something to do */
+    _Atomic uint32_t ending;               /* the process asks for the rest */
+    _Atomic uint32_t finished;             /* futex: it has been sent */
+    _Atomic uint32_t wanted;               /* times that somebody asked for what is there */
+    _Atomic uint32_t handed;               /* futex: so many of them have been answered */
+    _Atomic uint32_t progress;             /* grows as buffers are filled, decoded and sent */
+    _Atomic uint32_t is_up;                /* there is a context, or nobody tells */
+    _Atomic int um_waits;                  /* managed memory is wanted, and the driver was not up */
+    _Atomic uint64_t levels;               /* recorded now, or last: enum nvt_trace_what bits */
+    _Atomic uint64_t records, overhead_ns; /* decoded */
     CUpti_SubscriberHandle subscriber;
     CUptiResult subscribed;
     /* The flushing thread's. */
@@ -141,6 +142,7 @@ static void decode_filled(void)
             nvt_cupti_clock_until(&cupti.decoder);
         cupti.unknown += nvt_cupti_decode(&cupti.decoder, buffer, valid, &cupti.batch);
         atomic_store(&cupti.records, cupti.seen.records);
+        atomic_store(&cupti.overhead_ns, cupti.seen.overhead_ns);
         nvt_cupti_buffer_give(buffer);
         atomic_fetch_add(&cupti.progress, 1);
     }
@@ -402,8 +404,9 @@ void nvt_cupti_capture(void)
     report_refused(refused);
 }
 
-int64_t nvt_cupti_records(void)
+int64_t nvt_cupti_records(uint64_t *overhead_ns)
 {
+    *overhead_ns = atomic_load(&cupti.overhead_ns);
     return is_active() ? (int64_t)atomic_load(&cupti.records) : -1;
 }
 

@@ -19,8 +19,9 @@
 /* A capture has begun or ended (nvt_capture_is_open): start or stop recording. */
 void nvt_cupti_capture(void);
 
-/* Records of CUPTI that have been decoded so far; -1: it is not in use in this process. */
-int64_t nvt_cupti_records(void);
+/* Records of CUPTI that have been decoded so far, and the time that it took from threads by its own account; -1: it is not in use in this
+ * process. */
+int64_t nvt_cupti_records(uint64_t *overhead_ns);
 
 /* The program has named a stream or a context; type is enum nvt_resource_type. */
 void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name);

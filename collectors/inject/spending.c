@@ -67,7 +67,7 @@ static void other_pair(void)
 /*
  * What is assumed before anything was compared. A slot of the ring costs what calibrate.c has measured, where everything is in the cache,
  * and more where it is not: twice that, give or take as much. A record of CUPTI costs 0.5 us, give or take as much: a launch, which has
- * two, takes 0.7 to 1.5 us longer on an H100 (docs/limits.md).
+ * two, takes 0.7 to 1.5 us longer on an H100 (docs/limits.md). What CUPTI's own records of overhead say is taken as it is.
  */
 #define COLD          2.0
 #define SLOT_LEAST_PS 10000
@@ -102,7 +102,8 @@ static void begin_knowing(void)
 static void know(uint64_t pushes, uint64_t others)
 {
     const uint64_t written = nvt_self->slots ? nvt_thread_written(nvt_self) : 0;
-    const int64_t records = nvt_cupti_records();
+    uint64_t overhead_ns;
+    const int64_t records = nvt_cupti_records(&overhead_ns);
     if (budget.is_recorded && costs.writer == nvt_self && written > costs.written)
         costs.slots += written - costs.written;
     costs.writer = nvt_self;
@@ -111,6 +112,7 @@ static void know(uint64_t pushes, uint64_t others)
     known.events = costs.slot * (double)costs.slots;
     known.events += records > 0 ? costs.record * (double)records : 0;
     known.doubt = records || budget.blocks >= SURE_BLOCKS ? known.events : NVT_BUDGET_UNKNOWN;
+    known.events += costs.record / RECORD_NS * (double)overhead_ns;
 }
 
 /* --- the window ----------------------------------------------------------------------------------- */
