@@ -205,7 +205,7 @@ static void ask(const struct nvt_ctl_session *sessions, size_t count, const char
 
 void nvt_ctl_net_reach(struct nvt_ctl_net_way *way, const struct nvt_ctl_key *key)
 {
-    *way = (struct nvt_ctl_net_way){.way = {.ask = ask, .latency_ns = 1000000}, .key = key};
+    *way = (struct nvt_ctl_net_way){.way = {.ask = ask, .latency_ns = 20000000}, .key = key};
 }
 
 int nvt_ctl_net_sessions(const struct nvt_ctl_net_way *way, const char *list,

@@ -16,9 +16,10 @@
     INT64_C(10000000000) /* no iteration has begun for so long: it is said why we wait */
 #define NOBODY_NS                                                                                  \
     INT64_C(60000000000) /* no process has any, for so long: there is nothing to wait for */
-#define TRIES   20       /* each with twice the distance of the one before */
-#define HELD_NS INT64_C(60000000000) /* from afar: so long recorders wait to be told the numbers */
-#define AHEAD   4                    /* as far as requests take twice, and as much again */
+#define TRIES     20     /* each with twice the distance of the one before */
+#define HELD_NS   INT64_C(60000000000) /* from afar: so long recorders wait to be told the numbers */
+#define FAR_TRIES 6                    /* likewise, from the beginning */
+#define AHEAD     4
 
 static volatile sig_atomic_t broken_off;
 
@@ -132,40 +133,60 @@ static int count_seen(const struct steps *steps, uint64_t *most, uint64_t *proce
     return 0;
 }
 
-/* So many iterations ahead none will have come to when all have heard: of those that begin meanwhile, some times more. -1 with err. */
+/* So many iterations ahead none will have come to when all have heard: as many as begin in some times the time that a question takes. -1
+ * with err. */
 static int64_t measure_distance(const struct steps *steps, struct nvt_error *err)
 {
     uint64_t before, after, processes;
-    if (!steps->sessions[0].way)
+    const struct nvt_ctl_way *way = steps->sessions[0].way;
+    if (!way)
         return 1;
-    if (count_seen(steps, &before, &processes, err) || count_seen(steps, &after, &processes, err))
+    if (count_seen(steps, &before, &processes, err))
         return -1;
-    return after > before ? (int64_t)(after - before) * AHEAD + 1 : 2;
+    const int64_t began = nvt_monotonic_ns();
+    sleep_ns(2 * way->latency_ns);
+    if (count_seen(steps, &after, &processes, err))
+        return -1;
+    const int64_t took = nvt_monotonic_ns() - began;
+    const double each = after > before ? (double)took / (double)(after - before) : (double)took;
+    return (int64_t)((double)AHEAD * (double)took / each) + 2;
 }
 
-/* The same number for all, which none has come to yet. */
-static int agree(const struct steps *steps, struct nvt_error *err)
+/* Tell all the same number, which none has come to yet. 0; 1: one has; or -1 with err. */
+static int fix(const struct steps *steps, uint64_t distance, struct nvt_error *err)
 {
     char request[64];
     uint64_t most, processes;
-    const int64_t distance = measure_distance(steps, err);
-    if (distance < 0)
+    int refused = 0;
+    if (count_seen(steps, &most, &processes, err))
         return -1;
-    for (int try = 0; try < TRIES; try++) {
-        int refused = 0;
-        if (count_seen(steps, &most, &processes, err))
-            return -1;
-        snprintf(request, sizeof(request), "fix %" PRIu64, most + ((uint64_t)distance << try));
-        ask_all(steps, request);
-        for (size_t i = 0; i < steps->count; i++) {
-            if (steps->replies[i].status < 0)
-                return check(steps, i, err);
-            refused |= steps->replies[i].status;
-        }
-        if (!refused)
-            return 0;
+    snprintf(request, sizeof(request), "fix %" PRIu64, most + distance);
+    ask_all(steps, request);
+    for (size_t i = 0; i < steps->count; i++) {
+        if (steps->replies[i].status < 0)
+            return check(steps, i, err);
+        refused |= steps->replies[i].status;
     }
-    return nvt_fail(err, "the iterations are too short: the recordings do not agree on some");
+    return refused != 0;
+}
+
+/* From afar, one may have begun with what another had no time for: then all begin again. */
+static int agree(struct steps *steps, const char *wanted, struct nvt_error *err)
+{
+    const int is_far = steps->sessions[0].way != NULL;
+    const int64_t distance = measure_distance(steps, err);
+    int status = distance < 0 ? -1 : 1;
+    for (int try = 0; try < (is_far ? FAR_TRIES : TRIES) && status == 1; try++) {
+        if (try && is_far) {
+            stop(steps);
+            if (begin(steps, wanted, err))
+                return -1;
+        }
+        status = fix(steps, (uint64_t)distance << try, err);
+    }
+    return status == 1 ? nvt_fail(err, "the iterations are too short: the recordings do not agree "
+                                       "on some")
+                       : status;
 }
 
 /* 1: they are recorded; 0: not yet; -1 with err: they never will be. By its last reply. */
@@ -266,7 +287,7 @@ int nvt_ctl_steps(const struct nvt_ctl_session *sessions, size_t count, const ch
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     int status = begin(&steps, wanted, err);
-    if (!status && (agree(&steps, err) || wait_for_all(&steps, err))) {
+    if (!status && (agree(&steps, wanted, err) || wait_for_all(&steps, err))) {
         stop(&steps);
         status = -1;
     }

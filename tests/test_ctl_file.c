@@ -597,13 +597,74 @@ static void controllers_die(void **state)
     cli_result_free(&result);
 }
 
+/* Steps of that name in the trace, whether they have ended or not. */
+static uint32_t all_steps(const char *name)
+{
+    uint32_t count = 0;
+    struct nvt_trace *trace = recorded_trace_at(recorded_in(name));
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += !strcmp(nvt_name(trace, trace->ranges.name[i]), "step");
+    nvt_trace_free(trace);
+    return count;
+}
+
+/* The one session there is going to be. */
+static void wait_for_session(struct nvt_ctl_file_way *way, struct nvt_ctl_session *session)
+{
+    const char *path = recorded_in("hosts/commands");
+    for (int count = 0; count != 1; usleep(20000))
+        if (!nvt_ctl_file_reach(way, path, NULL))
+            count = nvt_ctl_file_sessions(way, session, 1, NULL, NULL);
+}
+
+static uint64_t seen_of(const char *text)
+{
+    const char *line = strstr(text, "\nseen\t");
+    assert_non_null(line);
+    return strtoull(line + 6, NULL, 10);
+}
+
+/* A range that begins within the iterations and goes on behind the last ("hundred", of each hundred steps) brings no further ones. */
+static void records_no_further_steps(void **state)
+{
+    (void)state;
+    struct nvt_ctl_file_way way;
+    struct nvt_ctl_session session;
+    char text[NVT_CTL_ANSWER_MOST], request[40];
+    const pid_t pid = fork();
+    if (!pid) {
+        struct cli_result result =
+            run("flight", "bg one \"$0\" record -o one.nvt --dormant --iteration step --trace nvtx "
+                          "--watch $F \"$1\" 120000; until [ -e go ]; do sleep 0.1; done; finish");
+        _exit(result.status);
+    }
+    wait_for_session(&way, &session);
+    assert_int_equal(
+        nvt_ctl_ask(&session, "steps 4 60000000000", A_MINUTE, text, sizeof(text), NULL), 0);
+    int refused = 1;
+    while (refused) {
+        assert_int_equal(nvt_ctl_ask(&session, "stepped", A_MINUTE, text, sizeof(text), NULL), 0);
+        snprintf(request, sizeof(request), "fix %llu",
+                 (unsigned long long)(seen_of(text) / 100 + 10) * 100 - 2);
+        refused = nvt_ctl_ask(&session, request, A_MINUTE, text, sizeof(text), NULL);
+    }
+    do
+        assert_int_equal(nvt_ctl_ask(&session, "stepped", A_MINUTE, text, sizeof(text), NULL), 0);
+    while (strstr(text, "steps\twaiting\n"));
+    assert_non_null(strstr(text, "steps\tdone\n"));
+    cli_write_file(recorded_in("hosts/go"), "", 0);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(first_step("hosts/one.nvt", 4) % 100, 98);
+    assert_int_equal(all_steps("hosts/one.nvt"), 4);
+}
+
 /* Nobody fixes the numbers: it is given up, and said. */
 static void steps_are_given_up(void **state)
 {
     (void)state;
-    const char *path = recorded_in("hosts/commands");
     struct nvt_ctl_file_way way;
-    struct nvt_ctl_session sessions[8];
+    struct nvt_ctl_session sessions[1];
     char text[NVT_CTL_ANSWER_MOST];
     const pid_t pid = fork();
     if (!pid) {
@@ -612,12 +673,7 @@ static void steps_are_given_up(void **state)
                           "--watch $F \"$1\" 120000; until [ -e go ]; do sleep 0.1; done; finish");
         _exit(result.status);
     }
-    size_t count = 0;
-    while (count != 1) {
-        usleep(20000);
-        if (!nvt_ctl_file_reach(&way, path, NULL))
-            count = (size_t)nvt_ctl_file_sessions(&way, sessions, 8, NULL, NULL);
-    }
+    wait_for_session(&way, sessions);
     assert_int_equal(
         nvt_ctl_ask(sessions, "steps 5 1500000000", A_MINUTE, text, sizeof(text), NULL), 0);
     do {
@@ -696,6 +752,7 @@ int main(void)
         cmocka_unit_test(records_steps_on_all_hosts),
         cmocka_unit_test(starts_marks_and_dumps),
         cmocka_unit_test(controllers_die),
+        cmocka_unit_test(records_no_further_steps),
         cmocka_unit_test(steps_are_given_up),
         cmocka_unit_test(records_jobs_of_env),
         cmocka_unit_test(wrong_requests),

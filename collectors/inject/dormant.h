@@ -2,6 +2,8 @@
  * record --dormant: nothing is recorded until somebody asks for it, and again when it was stopped. Until then an event costs a look at
  * the control page's window (enum nvt_window_state): no thread gets a state or a ring, and nothing is counted.
  *
+ * A process that has recorded the iterations that were asked for (steps.h) is as if it were stopped, until all others have.
+ *
  * So a pop may come whose push was not recorded: it finds no open range of its domain in its thread, and is left out. What a thread had
  * open when recording was stopped it forgets with its next event, and the reader has it end with that part of the recording
  * (analyze/readers/nvt_parts.h). Of start/end ranges the id says whether their beginning was recorded; then their end is, whenever it
@@ -12,6 +14,7 @@
 
 #include "events.h"
 #include "session.h"
+#include "steps.h"
 
 /* In the id of a range that was not recorded, as nothing was to be at its start. */
 #define NVT_QUIET_RANGE (UINT64_C(1) << 39)
@@ -21,7 +24,8 @@ extern int nvt_dormant_watches; /* the session is such a one */
 static inline int nvt_dormant_sleeps(void)
 {
     return atomic_load_explicit(&nvt_session.control->window, memory_order_relaxed) !=
-           NVT_WINDOW_OPEN;
+               NVT_WINDOW_OPEN ||
+           (NVT_UNLIKELY(nvt_steps_watch) && nvt_steps_are_over());
 }
 
 /* Ranges of the domain that the thread has open; 0 of a thread without a state. (While it calibrates there is one more.) */

@@ -102,6 +102,13 @@ void nvt_steps_done(void)
     atomic_fetch_add(&nvt_session.control->steps_done, 1);
 }
 
+int nvt_steps_are_over(void)
+{
+    const uint32_t request =
+        atomic_load_explicit(&nvt_session.control->stepping, memory_order_relaxed);
+    return request && atomic_load_explicit(&done, memory_order_relaxed) == request;
+}
+
 /* Nobody waits for a process that has ended. One that is killed says nothing. */
 __attribute__((destructor)) static void leave(void)
 {

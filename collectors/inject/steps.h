@@ -43,8 +43,9 @@ enum { NVT_STEPS_FIRST = 1, NVT_STEPS_LAST = 2 };
 int nvt_steps_noted(void);
 int nvt_steps_have_begun(void);
 
-/* This process has recorded the last of them. */
+/* This process has recorded the last of them; whether it has, and nothing else is asked for. */
 void nvt_steps_done(void);
+int nvt_steps_are_over(void);
 
 /* --on-slow, where ranges are recorded: behind each push and pop with its level, and behind each start and end. */
 void nvt_steps_pushed(uint32_t domain, int level);
