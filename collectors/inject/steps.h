@@ -13,8 +13,6 @@
 #include "dormant.h"
 #include "events.h"
 
-extern int nvt_steps_watch; /* the session knows what its iterations are */
-
 /* With one of these letters the name of an iteration begins, or that of its domain. */
 extern char nvt_steps_letters[2];
 
@@ -43,9 +41,8 @@ enum { NVT_STEPS_FIRST = 1, NVT_STEPS_LAST = 2 };
 int nvt_steps_noted(void);
 int nvt_steps_have_begun(void);
 
-/* This process has recorded the last of them; whether it has, and nothing else is asked for. */
+/* This process has recorded the last of them. */
 void nvt_steps_done(void);
-int nvt_steps_are_over(void);
 
 /* --on-slow, where ranges are recorded: behind each push and pop with its level, and behind each start and end. */
 void nvt_steps_pushed(uint32_t domain, int level);
