@@ -238,7 +238,7 @@ void nvt_capture_stopped(uint64_t range)
 
 static int push_name(const char *message)
 {
-    if (nvt_steps_skips(message))
+    if (nvt_dormant_skips_other(message))
         return NVT_NO_TRACKING;
     nvtxEventAttributes_t attributes = {.messageType = NVTX_MESSAGE_TYPE_ASCII};
     attributes.message.ascii = message;

@@ -37,6 +37,16 @@ static inline uint32_t nvt_dormant_depth(nvtxDomainHandle_t domain)
     return nvt_self->nests[(domain ? domain->number : 0) % NVT_NESTS].depth;
 }
 
+/* Whether a push of that name in the default domain is to be left out, as nothing is recorded and it is no iteration; it is counted. */
+static inline int nvt_dormant_skips_other(const char *name)
+{
+    if (!nvt_dormant_watches || !nvt_steps_watch || !name || *name == nvt_steps_letters[0] ||
+        *name == nvt_steps_letters[1] || !nvt_dormant_sleeps() || nvt_dormant_depth(NULL))
+        return 0;
+    nvt_steps_others++;
+    return 1;
+}
+
 /* The thread, which has such, has none open any more. 1. */
 int nvt_dormant_forget(void);
 

@@ -8,6 +8,7 @@
 #include "../../lib/clock.h"
 #include "../budget.h"
 #include "cupti_trace.h"
+#include "dormant.h"
 #include "events.h"
 #include "session.h"
 #include "steps.h"
@@ -57,7 +58,7 @@ static void pair(void)
 /* The same of a name that is none by its first letter. */
 static void other_pair(void)
 {
-    if (!nvt_steps_skips(""))
+    if (!nvt_dormant_skips_other(""))
         pair();
     pop();
 }

@@ -16,14 +16,14 @@ int nvt_steps_watch;
 static _Atomic int owner;      /* the process that has had */
 static _Atomic uint64_t count; /* so many iterations */
 static OF_THREAD uint64_t noted = NO_STEP;
-static OF_THREAD uint64_t pushes; /* since its last iteration began */
+static OF_THREAD uint32_t pushes; /* since its last iteration began */
 /* The request whose first iteration has begun; whose last has ended; 0: none. */
 static _Atomic uint32_t begun, done;
 
 /* --- counting --- */
 
 char nvt_steps_letters[2];
-__thread uint64_t nvt_steps_others __attribute__((tls_model("initial-exec")));
+__thread uint32_t nvt_steps_others __attribute__((tls_model("initial-exec")));
 
 void nvt_steps_begin(void)
 {

@@ -10,27 +10,16 @@
 #ifndef NVT_INJECT_STEPS_H
 #define NVT_INJECT_STEPS_H
 
-#include "dormant.h"
 #include "events.h"
 
 /* With one of these letters the name of an iteration begins, or that of its domain. */
 extern char nvt_steps_letters[2];
 
 /* Pushes of the thread since its last iteration began that are none by their first letter, and left out. */
-extern __thread uint64_t nvt_steps_others __attribute__((tls_model("initial-exec")));
+extern __thread uint32_t nvt_steps_others __attribute__((tls_model("initial-exec")));
 
 /* The process has joined it. */
 void nvt_steps_begin(void);
-
-/* Whether a push of that name in the default domain is to be left out, as nothing is recorded and it is no iteration; it is counted. */
-static inline int nvt_steps_skips(const char *name)
-{
-    if (!nvt_dormant_watches || !nvt_steps_watch || !name || *name == nvt_steps_letters[0] ||
-        *name == nvt_steps_letters[1] || !nvt_dormant_sleeps() || nvt_dormant_depth(NULL))
-        return 0;
-    nvt_steps_others++;
-    return 1;
-}
 
 /* Called for each push and start of such a session, before anything else: count it if it begins an iteration. */
 void nvt_steps_note(const struct nvt_event *event);
