@@ -14,15 +14,12 @@
 
 #include "events.h"
 #include "session.h"
+#include "steps.h"
 
 /* In the id of a range that was not recorded, as nothing was to be at its start. */
 #define NVT_QUIET_RANGE (UINT64_C(1) << 39)
 
 extern int nvt_dormant_watches; /* the session is such a one */
-
-/* Of steps.h, which knows this header: the session knows what its iterations are; all that were asked for are recorded in this process. */
-extern int nvt_steps_watch;
-int nvt_steps_are_over(void);
 
 static inline int nvt_dormant_sleeps(void)
 {

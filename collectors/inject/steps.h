@@ -12,6 +12,8 @@
 
 #include "events.h"
 
+extern int nvt_steps_watch; /* the session knows what its iterations are */
+
 /* With one of these letters the name of an iteration begins, or that of its domain. */
 extern char nvt_steps_letters[2];
 
@@ -30,8 +32,9 @@ enum { NVT_STEPS_FIRST = 1, NVT_STEPS_LAST = 2 };
 int nvt_steps_noted(void);
 int nvt_steps_have_begun(void);
 
-/* This process has recorded the last of them. */
+/* This process has recorded the last of them; whether it has, and nothing else is asked for. */
 void nvt_steps_done(void);
+int nvt_steps_are_over(void);
 
 /* --on-slow, where ranges are recorded: behind each push and pop with its level, and behind each start and end. */
 void nvt_steps_pushed(uint32_t domain, int level);
