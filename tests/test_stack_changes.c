@@ -84,6 +84,35 @@ static void values_are_of_an_iteration(void **state)
     nvt_stack_changes_free(&changes);
 }
 
+/* Iterations of a configuration are those of another one, or of a program that names none; what else lies in it stays there. */
+static void iterations_are_compared_across_configurations(void **state)
+{
+    (void)state;
+    const char *const named = "mlp size=64 batch=8";
+    struct maker maker = make_begin();
+    const int64_t begin = maker.now;
+    maker.now += 5000;
+    make_range(&maker, "warmup", begin);
+    for (int i = 0; i < 2; i++) {
+        const int64_t start = maker.now;
+        maker.now += 300;
+        make_range(&maker, "load", start);
+        maker.now += 100;
+        make_range(&maker, "iteration", start);
+    }
+    make_range(&maker, named, begin);
+    struct nvt_stack_changes changes = {.what = NVT_STACKS_HOST};
+    add(&changes, 0, make_ranges(2, 300, "solve", 700, "iteration"));
+    add(&changes, 1, make_end(&maker));
+    const uint32_t top = find(&changes, NVT_NONE, "iteration");
+    expect_values(&changes, top, 1000, 400);
+    expect_values(&changes, find(&changes, top, "load"), 300, 300);
+    const uint32_t around = find(&changes, NVT_NONE, named);
+    expect_values(&changes, around, 0, 2500);
+    expect_values(&changes, find(&changes, around, "warmup"), 0, 2500);
+    nvt_stack_changes_free(&changes);
+}
+
 /* One trace names no iterations: values are of a trace. */
 static void values_are_of_a_trace(void **state)
 {
@@ -146,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_of_an_iteration),
+        cmocka_unit_test(iterations_are_compared_across_configurations),
         cmocka_unit_test(values_are_of_a_trace),
         cmocka_unit_test(functions_have_their_places),
         cmocka_unit_test(what_one_side_has_alone_is_not_compared),

@@ -1,9 +1,11 @@
 #include "stack_changes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../device/project.h"
 #include "../model/named_iterations.h"
+#include "../model/workload_ranges.h"
 
 enum { PARENT_BITS = 30, NAME_BITS = 30 };
 
@@ -25,6 +27,25 @@ static uint32_t row_of(struct nvt_stack_changes *changes, uint32_t parent, uint3
     return (uint32_t)(change - changes->items);
 }
 
+/* Whether a name is a configuration's: "<workload> key=value …". */
+static int is_configuration(const char *name)
+{
+    const char *behind = name + nvt_configuration_workload(name);
+    return *behind == ' ' && strchr(behind, '=');
+}
+
+/* Whether a stack is the iteration of a configuration, in the outermost range that names this. */
+static int is_of_configuration(const struct nvt_stacks *stacks, uint32_t i)
+{
+    const struct nvt_stack *stack = &stacks->items[i];
+    if (stack->kind != NVT_STACK_RANGE || stack->parent == NVT_NONE ||
+        strcmp(nvt_stacks_name(stacks, i), "iteration") != 0)
+        return 0;
+    const struct nvt_stack *around = &stacks->items[stack->parent];
+    return around->kind == NVT_STACK_RANGE && around->parent == NVT_NONE &&
+           is_configuration(nvt_stacks_name(stacks, stack->parent));
+}
+
 /* Parents are lower rows. */
 static int add_rows(struct nvt_stack_changes *changes, size_t side, const struct nvt_stacks *stacks)
 {
@@ -39,13 +60,19 @@ static int add_rows(struct nvt_stack_changes *changes, size_t side, const struct
     for (uint32_t i = 0; i < stacks->count && !status; i++) {
         const struct nvt_stack *stack = &stacks->items[i];
         const uint32_t name = nvt_strings_add_text(changes->names, nvt_stacks_name(stacks, i));
-        const uint32_t parent = stack->parent == NVT_NONE ? NVT_NONE : rows[stack->parent];
+        const int is_apart = is_of_configuration(stacks, i);
+        const uint32_t parent =
+            stack->parent == NVT_NONE || is_apart ? NVT_NONE : rows[stack->parent];
         rows[i] = name == NVT_NO_STRING ? NVT_NONE : row_of(changes, parent, name, stack->kind);
         status = rows[i] == NVT_NONE ? -1 : 0;
         if (status)
             break;
         changes->items[rows[i]].total[side] += (double)stack->total;
         changes->items[rows[i]].count[side] += counts[i];
+        if (is_apart) {
+            changes->items[rows[stack->parent]].total[side] -= (double)stack->total;
+            changes->items[rows[stack->parent]].count[side] -= counts[i];
+        }
     }
     free(rows);
     free(counts);

@@ -2,8 +2,10 @@
  * Stacks of the sides of a comparison, as one tree: what differential flame graphs show (Gregg, "Differential Flame Graphs",
  * 2014).
  *
- * A row is a path of names (stacks.h) that any side has. What it takes on a side is the sum over the side's traces, over the number of
- * the iterations that they name, if all traces of all sides name any, and else over the number of the traces.
+ * A row is a path of names (stacks.h) that any side has. Iterations stand next to the range that names their configuration, which
+ * is another one on each side, so that they are compared; it keeps the rest of its time. What a row takes on a side is the sum over
+ * the side's traces, over the number of the iterations that they name, if all traces of all sides name any, and else over that of
+ * the traces.
  */
 #ifndef NVT_STACK_CHANGES_H
 #define NVT_STACK_CHANGES_H

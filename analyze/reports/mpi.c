@@ -168,7 +168,7 @@ const struct nvt_report nvt_report_mpi_ranks = {
                 {"In MPI (%)", NVT_PERCENT},
                 {"Point-to-Point (ns)", NVT_NS},
                 {"Collectives (ns)", NVT_NS},
-                {"Waits (ns)", NVT_NS},
+                {"Wait Calls (ns)", NVT_NS},
                 {"Other (ns)", NVT_NS},
                 {"Sent (MB)", NVT_MB},
                 {"Received (MB)", NVT_MB}},

@@ -271,14 +271,15 @@ static void put_change_script(const struct nvt_chart_request *request, const voi
     put_change_notes(sheet, &frame);
     nvt_frame_open(&frame, ROW * (int)sheet->count, out);
     fprintf(out,
-            "set border 1\nunset ytics\nset grid noytics\n"
+            "set border 1\nunset ytics\nunset grid\n"
             "set xlabel 'time of %c / time of A, log scale'\nset yrange [%zu:0]\n",
             (char)('A' + sheet->side), sheet->count);
     nvt_frame_scale('x', &extent, 1, 0, out);
     fputs("ends0 = floor\nends1 = ceiling\n", out);
     for (size_t row = 0; row < sheet->count; row++)
-        fprintf(out, "set arrow %zu from 1,%zu.44 to 1,%zu nohead linecolor '#333333' dashtype 2\n",
-                row + 1, row, row + 1);
+        fprintf(out,
+                "set arrow %zu from 1,%zu.54 to 1,%zu.84 nohead linecolor '#333333' dashtype 2\n",
+                row + 1, row, row);
     put_texts(sheet, out);
     put_plot(name, out);
     nvt_frame_close(&frame, out);

@@ -309,8 +309,9 @@ static void put_flame_change_keys(const struct sheet *sheet, struct nvt_frame *f
 static void put_flame_change_notes(const struct sheet *sheet, struct nvt_frame *frame)
 {
     const struct nvt_stack_changes *stacks = sheet->stacks;
-    const char *per =
-        stacks->lacks_iterations ? "All time over the traces" : "All time over the iterations";
+    const char *per = stacks->lacks_iterations
+                          ? "All time over the traces"
+                          : "Means of all time over the iterations, with what lies outside of them";
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text),
              "%s: %s. Both on one scale, in one order; coloured by the change from A to %c.", per,
@@ -329,7 +330,7 @@ static void put_flame_change_notes(const struct sheet *sheet, struct nvt_frame *
     nvt_table_free(origin);
 }
 
-/* What stands above a half: "A: before.nvt · 114 ms an iteration". */
+/* What stands above a half: "A: before.nvt · 114 ms per iteration, mean". */
 static void put_heading(const struct sheet *sheet, int half, FILE *out)
 {
     char text[200];
@@ -337,7 +338,7 @@ static void put_heading(const struct sheet *sheet, int half, FILE *out)
     char cut[NVT_LABEL_SIZE(36)];
     nvt_label_cut(text, 36, cut, sizeof(cut));
     snprintf(text, sizeof(text), "%s · %.3g %s %s", cut, sheet->halves[half].total / sheet->one,
-             sheet->unit, sheet->stacks->lacks_iterations ? "a trace" : "an iteration");
+             sheet->unit, sheet->stacks->lacks_iterations ? "a trace" : "per iteration, mean");
     fprintf(out, "set label %d ", half + 1);
     nvt_gnuplot_text(text, 60, out);
     fprintf(out, " at graph 0,first %u left noenhanced font ',12'\n",

@@ -21,7 +21,7 @@ static const struct {
 } parts[PARTS] = {{NULL, "outside of MPI", "#C5CFD8"},
                   {"Point-to-Point (ns)", "messages", NVT_BLUE},
                   {"Collectives (ns)", "collectives", NVT_RED},
-                  {"Waits (ns)", "waits", NVT_YELLOW},
+                  {"Wait Calls (ns)", "MPI_Wait calls", NVT_YELLOW},
                   {"Other (ns)", "other calls", NVT_PURPLE}};
 
 struct bars {
