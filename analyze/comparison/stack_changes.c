@@ -46,17 +46,42 @@ static int is_of_configuration(const struct nvt_stacks *stacks, uint32_t i)
            is_configuration(nvt_stacks_name(stacks, stack->parent));
 }
 
+/* Of a stack and of those below it. */
+struct counts {
+    uint64_t all, inside;
+};
+
+static void add_stack(struct nvt_stack_change *row, size_t side, const struct nvt_stack *stack,
+                      const struct counts *counts)
+{
+    row->total[side] += (double)stack->total;
+    row->count[side] += counts->all;
+    row->inside[side] += (double)stack->inside;
+    row->inside_count[side] += counts->inside;
+}
+
+static void take_stack(struct nvt_stack_change *row, size_t side, const struct nvt_stack *stack,
+                       const struct counts *counts)
+{
+    row->total[side] -= (double)stack->total;
+    row->count[side] -= counts->all;
+    row->inside[side] -= (double)stack->inside;
+    row->inside_count[side] -= counts->inside;
+}
+
 /* Parents are lower rows. */
 static int add_rows(struct nvt_stack_changes *changes, size_t side, const struct nvt_stacks *stacks)
 {
     uint32_t *rows = malloc(((size_t)stacks->count + 1) * sizeof(*rows));
-    uint64_t *counts = malloc(((size_t)stacks->count + 1) * sizeof(*counts));
+    struct counts *counts = calloc((size_t)stacks->count + 1, sizeof(*counts));
     int status = rows && counts ? 0 : -1;
     for (uint32_t i = 0; i < stacks->count && !status; i++)
-        counts[i] = stacks->items[i].count;
+        counts[i] = (struct counts){stacks->items[i].count, stacks->items[i].inside_count};
     for (uint32_t i = stacks->count; i-- > 0 && !status;)
-        if (stacks->items[i].parent != NVT_NONE)
-            counts[stacks->items[i].parent] += counts[i];
+        if (stacks->items[i].parent != NVT_NONE) {
+            counts[stacks->items[i].parent].all += counts[i].all;
+            counts[stacks->items[i].parent].inside += counts[i].inside;
+        }
     for (uint32_t i = 0; i < stacks->count && !status; i++) {
         const struct nvt_stack *stack = &stacks->items[i];
         const uint32_t name = nvt_strings_add_text(changes->names, nvt_stacks_name(stacks, i));
@@ -67,30 +92,13 @@ static int add_rows(struct nvt_stack_changes *changes, size_t side, const struct
         status = rows[i] == NVT_NONE ? -1 : 0;
         if (status)
             break;
-        changes->items[rows[i]].total[side] += (double)stack->total;
-        changes->items[rows[i]].count[side] += counts[i];
-        if (is_apart) {
-            changes->items[rows[stack->parent]].total[side] -= (double)stack->total;
-            changes->items[rows[stack->parent]].count[side] -= counts[i];
-        }
+        add_stack(&changes->items[rows[i]], side, stack, &counts[i]);
+        if (is_apart)
+            take_stack(&changes->items[rows[stack->parent]], side, stack, &counts[i]);
     }
     free(rows);
     free(counts);
     return status;
-}
-
-/* 0, or -1 when out of memory. */
-static int add_iterations(struct nvt_stack_changes *changes, size_t side,
-                          const struct nvt_trace *trace)
-{
-    uint32_t count, *rows = nvt_iterations(trace, &count);
-    if (!rows)
-        return -1;
-    free(rows);
-    changes->iterations[side] += count;
-    changes->lacks_iterations |= !count;
-    changes->traces[side]++;
-    return 0;
 }
 
 int nvt_stack_changes_add(struct nvt_stack_changes *changes, size_t side,
@@ -98,7 +106,8 @@ int nvt_stack_changes_add(struct nvt_stack_changes *changes, size_t side,
 {
     /* What says little is left out by its name alone, so that it is on both sides. */
     const unsigned flags = NVT_ACROSS_WAITS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
-                           NVT_STACKS_NO_UNSEEN | NVT_STACKS_SHORT | NVT_STACKS_ALL_LIBRARIES;
+                           NVT_STACKS_NO_UNSEEN | NVT_STACKS_SHORT | NVT_STACKS_ALL_LIBRARIES |
+                           NVT_STACKS_INSIDE;
     struct nvt_stacks stacks = {0};
     if (!changes->names)
         changes->names = nvt_strings_new();
@@ -107,11 +116,15 @@ int nvt_stack_changes_add(struct nvt_stack_changes *changes, size_t side,
         status = nvt_stacks_make(&stacks, trace, changes->what, flags, err);
     if (!status && stacks.total > 0) {
         changes->total[side] += (double)stacks.total;
+        changes->inside[side] += (double)stacks.inside;
+        changes->iterations[side] += stacks.iterations;
+        changes->lacks_iterations |= !stacks.iterations;
+        changes->traces[side]++;
         changes->unseen[side] += (double)stacks.unseen;
         changes->counts_samples |= stacks.counts_samples;
         changes->has_times |= !stacks.counts_samples;
         changes->has_alike |= stacks.has_alike;
-        if (add_rows(changes, side, &stacks) || add_iterations(changes, side, trace))
+        if (add_rows(changes, side, &stacks))
             status = nvt_fail(err, "out of memory");
     }
     nvt_stacks_free(&stacks);
@@ -126,10 +139,26 @@ void nvt_stack_changes_free(struct nvt_stack_changes *changes)
     *changes = (struct nvt_stack_changes){.what = changes->what};
 }
 
+int nvt_stack_changes_are_inside(const struct nvt_stack_changes *changes)
+{
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        if (changes->total[side] > 0 && !(changes->inside[side] > 0))
+            return 0;
+    return !changes->lacks_iterations;
+}
+
 double nvt_stack_changes_units(const struct nvt_stack_changes *changes, size_t side)
 {
-    return changes->lacks_iterations ? (double)changes->traces[side]
-                                     : (double)changes->iterations[side];
+    return (double)(nvt_stack_changes_are_inside(changes) ? changes->iterations[side]
+                                                          : changes->traces[side]);
+}
+
+double nvt_stack_changes_value(const struct nvt_stack_changes *changes, size_t side)
+{
+    const double units = nvt_stack_changes_units(changes, side);
+    const double sum =
+        nvt_stack_changes_are_inside(changes) ? changes->inside[side] : changes->total[side];
+    return units > 0 ? sum / units : 0;
 }
 
 int nvt_stack_changes_has(const struct nvt_stack_changes *changes, size_t a, size_t b)

@@ -120,6 +120,10 @@ static int add_call(struct nvt_stacks_build *build, const struct nvt_thread_rang
         return -1;
     nvt_stacks_add(&build->stacks->items[row], 1, ns);
     nvt_stacks_add(&build->stacks->items[around], 0, -ns);
+    if (nvt_stacks_is_range_inside(build, range)) {
+        nvt_stacks_add_inside(&build->stacks->items[row], 1, ns);
+        nvt_stacks_add_inside(&build->stacks->items[around], 0, -ns);
+    }
     return 0;
 }
 
@@ -164,11 +168,15 @@ static int add_host(struct nvt_stacks_build *build)
         build->is_wanted[i] = ranges->style[i] == NVT_PUSH_POP;
     if (nvt_stacks_place_ranges(build))
         return -1;
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if (build->is_wanted[i] && build->row_of[i] != NVT_NONE)
-            nvt_stacks_add(&build->stacks->items[build->row_of[i]],
-                           !nvt_is_function_of(build->trace, build->functions, i),
-                           ranges->end[i] - ranges->start[i] - build->nesting.children_ns[i]);
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        const int64_t self = ranges->end[i] - ranges->start[i] - build->nesting.children_ns[i];
+        const uint64_t counts = !nvt_is_function_of(build->trace, build->functions, i);
+        if (!build->is_wanted[i] || build->row_of[i] == NVT_NONE)
+            continue;
+        nvt_stacks_add(&build->stacks->items[build->row_of[i]], counts, self);
+        if (nvt_stacks_is_range_inside(build, i))
+            nvt_stacks_add_inside(&build->stacks->items[build->row_of[i]], counts, self);
+    }
     return build->trace->mpi_calls.count || build->trace->os_calls.count ? add_calls(build) : 0;
 }
 
@@ -261,6 +269,9 @@ static int add_ops(struct nvt_stacks_build *build)
         if (build->stacks->items[row].op == NVT_NONE)
             build->stacks->items[row].op = i;
         nvt_stacks_add(&build->stacks->items[row], 1, ops->end[i] - ops->start[i]);
+        if (nvt_stacks_is_inside(build, ops->thread[i], ops->process[i],
+                                 ops->launch[i] == INT64_MIN ? ops->start[i] : ops->launch[i]))
+            nvt_stacks_add_inside(&build->stacks->items[row], 1, ops->end[i] - ops->start[i]);
     }
     return 0;
 }
@@ -330,10 +341,12 @@ static void add_up(struct nvt_stacks *stacks)
 {
     for (uint32_t i = stacks->count; i-- > 0;) {
         struct nvt_stack *stack = &stacks->items[i];
+        struct nvt_stack *around = stack->parent == NVT_NONE ? NULL : &stacks->items[stack->parent];
+        int64_t *above = around ? &around->total : &stacks->total;
+        int64_t *above_inside = around ? &around->inside : &stacks->inside;
         stack->total = nvt_clock_sum(stack->total, stack->self);
-        int64_t *above =
-            stack->parent == NVT_NONE ? &stacks->total : &stacks->items[stack->parent].total;
         *above = nvt_clock_sum(*above, stack->total);
+        *above_inside = nvt_clock_sum(*above_inside, stack->inside);
     }
 }
 
@@ -352,6 +365,8 @@ static int begin(struct nvt_stacks_build *build, unsigned flags)
         build->translated[i] = NVT_NONE;
     build->functions = flags & NVT_STACKS_NO_FUNCTIONS ? nvt_python_functions(trace) : NVT_NONE;
     if (flags & NVT_STACKS_ALIKE && find_alike(build))
+        return -1;
+    if (flags & NVT_STACKS_INSIDE && nvt_stacks_find_typical(build))
         return -1;
     return nvt_nesting_make(&build->nesting, trace, NULL);
 }
@@ -380,6 +395,8 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
 out:
     nvt_nesting_free(&build.nesting);
     nvt_map_free(&build.by_path);
+    nvt_named_iterations_free(&build.iterations);
+    free(build.is_typical);
     free(build.translated);
     free(build.kernels);
     free(build.row_of);

@@ -63,10 +63,12 @@ struct nvt_stack {
     uint32_t depth;  /* 0: outermost */
     uint32_t
         kind; /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets; NVT_STACK_CALL: of MPI, of the system */
-    uint32_t op;    /* of kernels, copies and memsets the first of them, else NVT_NONE */
-    uint64_t count; /* of ranges, operations, allocations or samples of its own */
-    int64_t self;   /* ns, bytes, or samples (counts_samples) */
-    int64_t total;  /* including all stacks below */
+    uint32_t op;           /* of kernels, copies and memsets the first of them, else NVT_NONE */
+    uint64_t count;        /* of ranges, operations, allocations or samples of its own */
+    int64_t self;          /* ns, bytes, or samples (counts_samples) */
+    int64_t total;         /* including all stacks below */
+    uint64_t inside_count; /* NVT_STACKS_INSIDE: what of both lies in typical iterations */
+    int64_t inside;
     int64_t
         at; /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
 };
@@ -76,6 +78,8 @@ struct nvt_stacks {
     uint32_t count;
     uint32_t *order; /* rows: each before those below it, brothers by total, greatest first */
     int64_t total;   /* of all */
+    int64_t inside;  /* of what lies in typical iterations, of which there are so many: */
+    uint32_t iterations;
     int64_t
         unseen; /* bytes: NVT_STACKS_BEFORE and NVT_STACKS_NAMELESS of all devices; of samples, NVT_STACKS_STACKLESS */
     int has_nameless;
@@ -103,6 +107,10 @@ enum nvt_stacks_flags {
     /* With it: libraries' functions that call each other stay, all of them. Whether they spend time by themselves is chance, which
      * stacks that are compared must not depend on. */
     NVT_STACKS_ALL_LIBRARIES = 0x2000,
+    /* Of time: find out what lies in typical iterations, which are those of each process but for the longest and the shortest
+     * ones, as many as nvt_typical_cut says: their mean is what compare calls typical. A range lies in the iteration in which it begins
+     * (nvt_iteration_at), an operation in that of its launch. */
+    NVT_STACKS_INSIDE = 0x4000,
 };
 
 /*

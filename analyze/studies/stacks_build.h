@@ -5,6 +5,7 @@
 #define NVT_STACKS_BUILD_H
 
 #include "../../lib/map.h"
+#include "../model/named_iterations.h"
 #include "../model/nesting.h"
 #include "stacks.h"
 
@@ -28,6 +29,8 @@ struct nvt_stacks_build {
     uint8_t *is_wanted;              /* ranges of which there shall be rows */
     int has_callers;                 /* of memory: the functions that took it were recorded */
     uint32_t *alike; /* names of ranges -> what stands for all that are alike, or NULL */
+    struct nvt_named_iterations iterations;
+    uint8_t *is_typical; /* of each of them; NULL: nobody asks */
 };
 
 /* The row of a name within another row, new or old. NVT_NONE: out of memory. */
@@ -49,8 +52,16 @@ int nvt_stacks_place_ranges(struct nvt_stacks_build *build);
  * are more than stacks may be deep. NVT_NONE: out of memory. */
 uint32_t nvt_stacks_row_below(struct nvt_stacks_build *build, uint32_t row, uint32_t range);
 
-/* To what is a stack's own. */
+/* To what is a stack's own; and what of it lies in a typical iteration. */
 void nvt_stacks_add(struct nvt_stack *stack, uint64_t count, int64_t ns);
+void nvt_stacks_add_inside(struct nvt_stack *stack, uint64_t count, int64_t ns);
+
+/* Find the typical iterations. 0, or -1 when out of memory. */
+int nvt_stacks_find_typical(struct nvt_stacks_build *build);
+/* Whether a moment of a thread, or of a process without one, or a range, lies in one of them; nothing does where nobody asks. */
+int nvt_stacks_is_inside(const struct nvt_stacks_build *build, uint32_t thread, uint32_t process,
+                         int64_t moment);
+int nvt_stacks_is_range_inside(const struct nvt_stacks_build *build, uint32_t range);
 
 /* The range whose row is known: that of another thread has the operation's own below it. */
 static inline uint32_t nvt_stacks_outer(const struct nvt_stacks_place *place)

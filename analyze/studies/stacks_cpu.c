@@ -13,10 +13,11 @@ struct samples {
     struct nvt_sampled_functions functions;
     struct nvt_thread_ranges ranges;
     struct nvt_pairs
-        pairs;       /* row around and 1, row of call_frames and 1: so each path is walked once */
-    uint32_t *names; /* of each function; NVT_NONE: not yet */
-    uint32_t *innermost; /* of each sample: the range, NVT_NONE: none */
-    uint32_t *depth;     /* of each row of call_frames: how many are around it */
+        pairs; /* row around and 1, row of call_frames and 1: so each path is walked once */
+    struct nvt_pairs inside; /* the same of samples in typical iterations */
+    uint32_t *names;         /* of each function; NVT_NONE: not yet */
+    uint32_t *innermost;     /* of each sample: the range, NVT_NONE: none */
+    uint32_t *depth;         /* of each row of call_frames: how many are around it */
     struct nvt_map
         callers; /* row around and 1, row of call_frames and 1 -> the row around what that calls */
     unsigned flags;
@@ -128,6 +129,12 @@ static int put(struct samples *samples, uint32_t row, uint64_t count, int64_t we
     return 0;
 }
 
+static int is_inside(const struct samples *samples, uint32_t sample)
+{
+    const struct nvt_cpu_samples *rows = &samples->build->trace->cpu_samples;
+    return nvt_stacks_is_inside(samples->build, rows->thread[sample], NVT_NONE, rows->time[sample]);
+}
+
 /* Of which the function alone is known. */
 static int add_alone(struct samples *samples, uint32_t around, uint32_t sample)
 {
@@ -143,9 +150,11 @@ static int add_alone(struct samples *samples, uint32_t around, uint32_t sample)
             return -1;
     }
     const uint32_t frame = samples->build->trace->cpu_samples.frame[sample];
-    return put(samples,
-               frame ? row_of_frame(samples, around, frame - 1) : row_of(samples, around, 0), 1,
-               weight);
+    const uint32_t row =
+        frame ? row_of_frame(samples, around, frame - 1) : row_of(samples, around, 0);
+    if (row != NVT_NONE && is_inside(samples, sample))
+        nvt_stacks_add_inside(&samples->build->stacks->items[row], 1, weight);
+    return put(samples, row, 1, weight);
 }
 
 /* The row around a sample's functions: 0 and the row, NVT_NONE at the top, or -1 when out of memory. */
@@ -166,10 +175,13 @@ static int add_samples(struct samples *samples)
     uint32_t around;
     for (uint32_t i = 0; i < rows->count; i++) {
         int is_alone = rows->flags[i] & NVT_CPU_SAMPLE_NO_CALLERS;
+        const int64_t weight = nvt_sample_weight(&samples->functions, i);
         if (row_around(samples, i, &around) ||
             (is_alone ? add_alone(samples, around, i)
-                      : nvt_pairs_add(&samples->pairs, around + 1, rows->frame[i],
-                                      nvt_sample_weight(&samples->functions, i))))
+                      : nvt_pairs_add(&samples->pairs, around + 1, rows->frame[i], weight)))
+            return -1;
+        if (!is_alone && is_inside(samples, i) &&
+            nvt_pairs_add(&samples->inside, around + 1, rows->frame[i], weight))
             return -1;
     }
     for (uint32_t i = 0; i < samples->pairs.count; i++) {
@@ -177,6 +189,13 @@ static int add_samples(struct samples *samples)
         if (put(samples, row_of_stack(samples, pair->whole - 1, pair->part), pair->count,
                 pair->weight))
             return -1;
+    }
+    for (uint32_t i = 0; i < samples->inside.count; i++) {
+        const struct nvt_pair *pair = &samples->inside.items[i];
+        const uint32_t row = row_of_stack(samples, pair->whole - 1, pair->part);
+        if (row == NVT_NONE)
+            return -1;
+        nvt_stacks_add_inside(&samples->build->stacks->items[row], pair->count, pair->weight);
     }
     return 0;
 }
@@ -221,6 +240,7 @@ int nvt_stacks_of_samples(struct nvt_stacks_build *build, unsigned flags)
     nvt_sampled_functions_free(&samples.functions);
     nvt_thread_ranges_free(&samples.ranges);
     nvt_pairs_free(&samples.pairs);
+    nvt_pairs_free(&samples.inside);
     free(samples.innermost);
     free(samples.names);
     free(samples.depth);

@@ -30,7 +30,7 @@ static double at(const struct winsorised *from, size_t i)
 /* The mean of the times that are kept, `sorted` as far as the bounds need. */
 static double trim(struct winsorised *out, const double *values, size_t count, double *scratch)
 {
-    const size_t cut = count / (count < SHORT ? 7 : 5);
+    const size_t cut = nvt_typical_cut(count);
     double sum = 0, all = 0;
     memcpy(scratch, values, count * sizeof(*scratch));
     nvt_sample_select(scratch, count, cut);

@@ -38,6 +38,12 @@ struct nvt_typical {
 
 #define NVT_NO_RANK UINT32_MAX
 
+/* How many of so many times are left out at either end. */
+static inline size_t nvt_typical_cut(size_t count)
+{
+    return count / (count < 20 ? 7 : 5);
+}
+
 /* Of times in the order of measurement, ns, one at least. 0, or -1 when out of memory. */
 int nvt_typical_of_times(const double *values, size_t count, uint32_t rank,
                          struct nvt_typical *typical);

@@ -94,11 +94,10 @@ static double value_of(const struct sheet *sheet, uint32_t row, int half)
 /* Whether numbers of samples tell of a change (function_value.h has the formula). */
 static int is_told(const struct sheet *sheet, uint32_t row)
 {
-    const struct nvt_stack_change *stack = &sheet->stacks->items[row];
     const size_t sides[2] = {sheet->halves[0].side, sheet->halves[1].side};
     double values[2], error = 0;
     for (int i = 0; i < 2; i++) {
-        const double count = (double)stack->count[sides[i]] + 0.5;
+        const double count = (double)nvt_stack_change_count(sheet->stacks, row, sides[i]) + 0.5;
         values[i] = log(count / nvt_stack_changes_units(sheet->stacks, sides[i]));
         error += 1 / count;
     }
@@ -309,9 +308,9 @@ static void put_flame_change_keys(const struct sheet *sheet, struct nvt_frame *f
 static void put_flame_change_notes(const struct sheet *sheet, struct nvt_frame *frame)
 {
     const struct nvt_stack_changes *stacks = sheet->stacks;
-    const char *per = stacks->lacks_iterations
-                          ? "All time over the traces"
-                          : "Means of all time over the iterations, with what lies outside of them";
+    const char *per = nvt_stack_changes_are_inside(stacks)
+                          ? "Mean of the typical iterations, as nvtally compare has it"
+                          : "All time over the traces";
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text),
              "%s: %s. Both on one scale, in one order; coloured by the change from A to %c.", per,
@@ -330,7 +329,7 @@ static void put_flame_change_notes(const struct sheet *sheet, struct nvt_frame *
     nvt_table_free(origin);
 }
 
-/* What stands above a half: "A: before.nvt · 114 ms per iteration, mean". */
+/* What stands above a half: "A: before.nvt · 114 ms per iteration". */
 static void put_heading(const struct sheet *sheet, int half, FILE *out)
 {
     char text[200];
@@ -338,7 +337,8 @@ static void put_heading(const struct sheet *sheet, int half, FILE *out)
     char cut[NVT_LABEL_SIZE(36)];
     nvt_label_cut(text, 36, cut, sizeof(cut));
     snprintf(text, sizeof(text), "%s · %.3g %s %s", cut, sheet->halves[half].total / sheet->one,
-             sheet->unit, sheet->stacks->lacks_iterations ? "a trace" : "per iteration, mean");
+             sheet->unit,
+             nvt_stack_changes_are_inside(sheet->stacks) ? "per iteration" : "per trace");
     fprintf(out, "set label %d ", half + 1);
     nvt_gnuplot_text(text, 60, out);
     fprintf(out, " at graph 0,first %u left noenhanced font ',12'\n",
@@ -356,7 +356,9 @@ static void put_boxes(const char *name, double pixel, FILE *out)
             fprintf(out, "border rgb '%s' linewidth 0.7", looks[look].line);
         else
             fputs("noborder", out);
-        fprintf(out, ", \\\n     '' index 'c%d' using ($1+%.9g):3:4 with labels left font ',12'",
+        fprintf(out,
+                ", \\\n     '' index 'c%d' using ($1+%.9g):3:4 with labels left font ',12' "
+                "textcolor '#101010'", /* on boxes, also in the dark */
                 look, 3 * pixel);
     }
     putc('\n', out);
@@ -405,7 +407,7 @@ static int draw_flame_change_sheet(const struct nvt_chart_request *request,
     sheet.halves[1].side = side;
     for (int half = 0; half < 2; half++) {
         struct half *of = &sheet.halves[half];
-        of->total = stacks->total[of->side] / nvt_stack_changes_units(stacks, of->side);
+        of->total = nvt_stack_changes_value(stacks, of->side);
         sheet.most = fmax(sheet.most, of->total);
     }
     sheet.surely = surely_of(&sheet);
