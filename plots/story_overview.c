@@ -164,10 +164,41 @@ static void put_tree(const struct nvt_overview *overview, struct nvt_document *d
                           : NULL);
 }
 
+/* Of several programs, of which nothing is added up. */
+static void put_parts(const struct nvt_overview *overview, struct nvt_document *document)
+{
+    const struct nvt_column columns[] = {
+        {"Trace", NVT_NAMES},
+        {overview->has_iterations ? "Iteration (ns)" : "Recording (ns)", NVT_NS_AVERAGE},
+        {"GPU busy (%)", NVT_PERCENT},
+        {"Peak Memory (MiB)", NVT_MIB}};
+    struct nvt_table *table =
+        nvt_table_new("parts", "Each trace by itself", columns, NVT_COUNT_OF(columns));
+    nvt_document_text(document,
+                      "These traces are of %u different programs, so no value is of all of them. "
+                      "Below are the medians of each trace.",
+                      overview->programs);
+    for (uint32_t i = 0; table && i < overview->part_count; i++) {
+        const struct nvt_overview_part *part = &overview->parts[i];
+        nvt_table_put(table, part->name, part->unit_ns,
+                      NVT_IF(!isnan(part->gpu_share), 100 * part->gpu_share),
+                      NVT_IF(!isnan(part->peak_bytes), part->peak_bytes / NVT_MEBIBYTE));
+    }
+    if (table)
+        nvt_story_table(document, table, overview->part_count);
+    document->failed |= !table;
+    nvt_table_free(table);
+}
+
 int nvt_story_overview(const struct nvt_overview *overview, struct nvt_document *document,
                        struct nvt_error *err)
 {
     struct nvt_buffer text = {0};
+    if (overview->programs > 1) {
+        nvt_document_heading(document, "Overview");
+        put_parts(overview, document);
+        return 0;
+    }
     int failed = put_iteration(overview, &text) || put_gpu(overview, &text) ||
                  put_peak(overview, &text) || put_start_up(overview, &text) ||
                  nvt_buffer_append(&text, "", 1);
@@ -259,7 +290,7 @@ int nvt_story_facts(const struct nvt_input *input, const struct nvt_overview *ov
         failed |= nvt_json_quote(&out, path);
     }
     failed |= nvt_buffer_printf(&out, "]");
-    if (nvt_overview_fits(input)) {
+    if (nvt_overview_fits(input) && overview->programs < 2) {
         nvt_buffer_printf(&out, ",\n\"overview\": ");
         put_unit_facts(overview, &out);
         open_list(&out, "ranges");

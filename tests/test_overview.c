@@ -283,6 +283,35 @@ static void ranks_are_parts(void **state)
         nvt_trace_free(traces[i]);
 }
 
+/* Commands that differ in numbers alone are of one program. */
+static void programs_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *commands[3];
+        uint32_t programs;
+    } cases[] = {
+        {{"python3 train.py --rank 0", "python3 train.py --rank 1", "python3 train.py --rank 12"},
+         1},
+        {{"python3 train.py", "python3 train.py --rank 1", "python3 train.py"}, 2},
+        {{"a", "b", "c"}, 3},
+        {{"ab", "a", "ab"}, 2},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct nvt_trace *traces[3];
+        for (size_t k = 0; k < 3; k++) {
+            traces[k] = make_loop();
+            assert_int_equal(nvt_trace_set_meta(traces[k], "command", cases[i].commands[k]), 0);
+        }
+        struct nvt_overview overview = overview_of(traces, 3);
+        assert_int_equal(overview.programs, cases[i].programs);
+        assert_int_equal(overview.part_count, 3);
+        nvt_overview_free(&overview);
+        for (size_t k = 0; k < 3; k++)
+            nvt_trace_free(traces[k]);
+    }
+}
+
 /* A device that waits for launches of 8 µs with kernels of 2 µs: three quarters of each iteration. */
 static void findings_are_shares_of_an_iteration(void **state)
 {
@@ -445,6 +474,23 @@ static void directories_have_their_study(void **state)
 }
 
 /* The end of a recording shows the overview, on a terminal alone. */
+/* Nothing is a median of two programs, and findings say which one they are of. */
+static void programs_stand_by_themselves(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "stats", TRAIN, "docs/results/h100/traces/pytorch.nvt", NULL});
+    cli_expect_status(&result, 0);
+    assert_memory_equal(result.out, "2 different programs", 20);
+    expect_line(result.out, "train.nvt", (const char *const[]){"14.7 ms", "26 %", NULL});
+    expect_line(result.out, "pytorch.nvt", (const char *const[]){"5.77 ms", "8 %", NULL});
+    assert_null(strstr(result.out, "median of"));
+    assert_null(strstr(result.out, "forward"));
+    expect_line(result.out, "\n2  ", (const char *const[]){"GPU idle", "pytorch.nvt", NULL});
+    expect_line(result.out, "\n3  ", (const char *const[]){"GPU idle", "train.nvt", NULL});
+    cli_result_free(&result);
+}
+
 static void recordings_end_with_it(void **state)
 {
     (void)state;
@@ -476,12 +522,14 @@ int main(void)
         cmocka_unit_test(recordings_without_iterations),
         cmocka_unit_test(kernels_where_there_are_no_ranges),
         cmocka_unit_test(ranks_are_parts),
+        cmocka_unit_test(programs_are_told_apart),
         cmocka_unit_test(findings_are_shares_of_an_iteration),
         cmocka_unit_test(screens_fit),
         cmocka_unit_test(what_takes_most_is_shown),
         cmocka_unit_test(a_training_step_is_read_at_once),
         cmocka_unit_test(options_go_on),
         cmocka_unit_test(directories_have_their_study),
+        cmocka_unit_test(programs_stand_by_themselves),
         cmocka_unit_test(recordings_end_with_it),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -216,11 +216,12 @@ static uint32_t part_of(const struct nvt_overview_units *units, uint32_t first, 
     return count;
 }
 
+/* Ranks of several programs may be of several jobs. */
 static void name_part(const struct nvt_input *input, const struct nvt_overview_unit *unit,
-                      char *out, size_t size)
+                      int has_several, char *out, size_t size)
 {
     const struct nvt_input_trace *from = &input->traces[unit->trace];
-    const uint32_t rank = nvt_input_rank(from, unit->process);
+    const uint32_t rank = has_several ? NVT_NONE : nvt_input_rank(from, unit->process);
     if (rank != NVT_NONE)
         snprintf(out, size, "rank %u", rank);
     else if (input->trace_count > 1)
@@ -265,7 +266,7 @@ static int set_parts(struct nvt_overview *overview, const struct nvt_input *inpu
             break;
         struct nvt_overview_part *part = &overview->parts[overview->part_count++];
         *part = (struct nvt_overview_part){.peak_bytes = peak > 0 ? peak : NAN};
-        name_part(input, &units->items[i], part->name, sizeof(part->name));
+        name_part(input, &units->items[i], overview->programs > 1, part->name, sizeof(part->name));
         part->units = part_of(units, i, lengths, shares, &with_gpu);
         part->unit_ns = median_of(lengths, part->units);
         part->gpu_share = with_gpu ? median_of(shares, with_gpu) : NAN;
@@ -289,6 +290,42 @@ static const char *command_of(const struct nvt_trace *trace)
     else if (trace->ops.count)
         process = trace->ops.process[0];
     return process < trace->processes.count ? nvt_name(trace, trace->processes.name[process]) : "";
+}
+
+/* Whether commands are the same but for the numbers in them, as those of ranks and of repetitions are. */
+static int are_alike(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    for (;;) {
+        const size_t left = strspn(a, digits), right = strspn(b, digits);
+        a += left;
+        b += right;
+        if (!left != !right || *a != *b)
+            return 0;
+        if (!*a)
+            return 1;
+        a++;
+        b++;
+    }
+}
+
+static const char *program_of(const struct nvt_trace *trace)
+{
+    const char *command = nvt_trace_meta(trace, "command");
+    return command && *command ? command : command_of(trace);
+}
+
+/* What has no command may be of any. */
+static void count_programs(struct nvt_overview *overview, const struct nvt_input *input)
+{
+    overview->programs = 0;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const char *program = program_of(input->traces[i].trace);
+        size_t k = 0;
+        while (k < i && !are_alike(program, program_of(input->traces[k].trace)))
+            k++;
+        overview->programs += *program && k == i;
+    }
 }
 
 static int set_origin(struct nvt_overview *overview, const struct nvt_input *input,
@@ -330,6 +367,7 @@ int nvt_overview_find(struct nvt_overview *overview, const struct nvt_input *inp
         *(nvt_rule_lacks(rules[i], has) ? &overview->idle_rules : &overview->rules) += 1;
     for (size_t i = 0; i < input->trace_count; i++)
         overview->is_cut |= input->traces[i].trace->warning != NULL;
+    count_programs(overview, input);
     if (nvt_diagnose(input, NULL, all, err) || nvt_findings_fold(all, input, err))
         return -1;
     for (size_t i = 0; i < all->count; i++) {
@@ -389,6 +427,7 @@ int nvt_overview_make(struct nvt_overview *overview, const struct nvt_input *inp
                       struct nvt_error *err)
 {
     struct nvt_overview_units units = {0};
+    count_programs(overview, input);
     int status = set_origin(overview, input, err) || nvt_overview_units_make(&units, input, err) ||
                  set_units(overview, &units, err) || set_pace(overview, input, &units, err) ||
                  set_memory(overview, input, err) || set_start(overview, input, err) ||

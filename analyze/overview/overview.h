@@ -76,6 +76,8 @@ struct nvt_overview {
 
     struct nvt_overview_part *parts; /* the slowest first, if there are several */
     uint32_t part_count;
+    uint32_t
+        programs; /* different commands, numbers in them aside, of which the traces are; of several, no value is of all of them */
 
     struct nvt_findings all; /* folded, by cost */
     uint32_t found;          /* of them, but for those that cost next to nothing */

@@ -107,8 +107,11 @@ static void minute_of(const struct nvt_overview *overview, char out[17])
 static void put_title(const struct print *print, const char *input)
 {
     const struct nvt_overview *overview = print->overview;
-    char text[NVT_TITLE_MAX], date[17], gpus[32] = "";
-    const char *what = overview->command ? overview->command : input;
+    char text[NVT_TITLE_MAX], programs[64], date[17], gpus[32] = "";
+    snprintf(programs, sizeof(programs), "%u different programs", overview->programs);
+    const char *what = overview->command        ? overview->command
+                       : overview->programs > 1 ? programs
+                                                : input;
     const int has_device = overview->device && *overview->device;
     if (overview->gpus > 1)
         snprintf(gpus, sizeof(gpus), has_device ? "%u × " : "%u GPUs", overview->gpus);
@@ -435,16 +438,25 @@ static void put_rows(const struct print *print, size_t room)
 
 static void put_finding(const struct print *print, size_t number, size_t cause)
 {
-    enum { NUMBER = 3 };
+    enum { NUMBER = 3, FROM = 20 }; /* FROM: columns of the trace that it is of, at most */
     const struct nvt_overview_finding *finding = &print->overview->findings[number];
     char line[NVT_FINDING_LINE_MAX];
-    nvt_finding_line(finding->finding, cause, print->width - NUMBER, line, sizeof(line));
+    const char *of = nvt_file_name(finding->finding->where);
+    const int has_several = print->overview->programs > 1 && finding->finding->traces == 1;
+    nvt_finding_line(finding->finding, cause, print->width - NUMBER - (has_several ? 2 + FROM : 0),
+                     line, sizeof(line));
     fprintf(print->out, "%zu  ", number + 1);
     nvt_paint(print->screen, finding->share >= 0.2 ? NVT_PAINT_BAD : NVT_PAINT_WARN, print->out);
     const char *rest = nvt_text_skip(line, cause);
     put_part_of(print, line, rest);
     nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
     nvt_render_visible(rest, print->out);
+    if (has_several) {
+        nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
+        put_blanks(print, 2);
+        (void)put_ends(print, of, FROM);
+        nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
+    }
     putc('\n', print->out);
 }
 
@@ -536,13 +548,19 @@ void nvt_overview_print(const struct nvt_overview *overview, const struct nvt_ov
     if (!view->screen.height)
         rows = ROWS_MOST;
     put_title(&print, view->input);
-    put_iteration(&print);
-    put_gpu(&print);
-    put_memory(&print);
-    put_start_up(&print);
-    putc('\n', out);
-    put_parts(&print);
-    put_rows(&print, rows);
+    if (overview->programs > 1) {
+        put_parts(&print);
+        put_line(&print, NVT_PAINT_FAINT, "Ranges: nvtally stats TRACE, nvtally compare A vs B");
+        putc('\n', out);
+    } else {
+        put_iteration(&print);
+        put_gpu(&print);
+        put_memory(&print);
+        put_start_up(&print);
+        putc('\n', out);
+        put_parts(&print);
+        put_rows(&print, rows);
+    }
     put_findings(&print);
     put_commands(&print, view->input);
 }
