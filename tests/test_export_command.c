@@ -218,6 +218,19 @@ static void a_picture(void **state)
     cli_result_free(&result);
 }
 
+/* Times of a part count from the beginning of the whole trace, as --filter-time takes them. */
+static void a_picture_of_a_part(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "export", "--to", "svg", "--filter-time",
+                                      "8700ms/8750ms", "docs/results/h100/traces/train.nvt", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, ">8720 ms<"));
+    assert_null(strstr(result.out, ">0 ms<"));
+    cli_result_free(&result);
+}
+
 #ifdef HAVE_SQLITE
 /* What a format has no form for is noted, and what it has is not. */
 static void the_command_says_what_it_leaves_out(void **state)
@@ -253,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(csv_has_a_line_an_event),
         cmocka_unit_test(a_picture),
+        cmocka_unit_test(a_picture_of_a_part),
         cmocka_unit_test(the_command_says_what_it_cannot_do),
         cmocka_unit_test(the_command_writes_where_it_should),
         cmocka_unit_test(the_command_says_that_there_was_nothing_to_write),

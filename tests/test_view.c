@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "../analyze/device/kernel_class.h"
+#include "../analyze/model/window.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/view/server.h"
 #include "../lib/count_of.h"
@@ -511,6 +512,48 @@ static void test_loops(void **state)
     nvt_viewer_free(&viewer);
     for (size_t i = 0; i < 2; i++)
         nvt_trace_free(items[i].trace);
+}
+
+/* The axis of a window counts from where the whole trace begins; one in which nothing begins has no time of its own. */
+static void test_windows(void **state)
+{
+    (void)state;
+    static const char *const times[] = {"2ms/", "100s/"};
+    for (size_t i = 0; i < NVT_COUNT_OF(times); i++) {
+        struct nvt_window window = {0};
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct maker maker = make_begin();
+        const int64_t start = maker.now;
+        maker.now += 50000000;
+        make_range(&maker, "work", start);
+        struct nvt_trace *trace = make_end(&maker);
+        if (!i) {
+            nvt_trace_free(trace);
+            trace = made_loop();
+        }
+        const int64_t begin = trace->first_ns;
+        assert_int_equal(nvt_window_set_time(&window, times[i], &err), 0);
+        assert_int_equal(nvt_window_cut(&window, trace, &err), 0);
+        struct shown shown;
+        show(&shown, trace);
+        const struct nvt_view_side *side = &shown.viewer.sides[0];
+        struct nvt_buffer out = {0};
+        assert_int_equal(nvt_answer_lanes(&shown.viewer, &out), 0);
+        const char *answer = text_of(&out);
+        assert_non_null(strstr(answer, "\"is_window\":1"));
+        if (i) {
+            assert_int_equal(side->begin, 0);
+            assert_int_equal(side->end, 0);
+            assert_non_null(strstr(answer, "\"lanes\":[]"));
+        } else {
+            assert_true(side->begin >= 2000000);
+            assert_int_equal(side->begin, trace->first_ns - begin);
+            assert_int_equal(side->end, trace->last_ns - begin);
+            assert_int_equal(shown.viewer.shifts[0], -begin);
+        }
+        nvt_buffer_free(&out);
+        hide(&shown);
+    }
 }
 
 /* Names of operations come with their class. */
@@ -1209,6 +1252,7 @@ int main(void)
         cmocka_unit_test(test_unknown_causes),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_events),

@@ -29,6 +29,7 @@ struct drawing {
     const struct nvt_scene *scene;
     struct nvt_tally tally;
     int64_t from, to;
+    int64_t begin; /* of the whole trace, where times count from */
     int y;
 };
 
@@ -107,7 +108,7 @@ static int height_of(const struct nvt_view_lane *lane)
     return tracks * ROW + LANE_GAP;
 }
 
-/* Times at every step of 1, 2 or 5 times a power of ten, at most ten of them. */
+/* Times at every step of 1, 2 or 5 times a power of ten, at most ten of them, and texts where there is room for them. */
 static void put_axis(const struct drawing *drawing, int height)
 {
     const double length = (double)(drawing->to - drawing->from);
@@ -115,12 +116,20 @@ static void put_axis(const struct drawing *drawing, int height)
     step *= length / step > 25 ? 5 : length / step > 10 ? 2 : 1;
     const double unit = length < 1e4 ? 1 : length < 1e7 ? 1e3 : length < 2e9 ? 1e6 : 1e9;
     const char *const name = length < 1e4 ? "ns" : length < 1e7 ? "us" : length < 2e9 ? "ms" : "s";
-    for (int i = 0; i * step <= length; i++) {
-        const double at = i * step, x = LABELS + DRAWN * at / length;
-        fprintf(drawing->out,
-                "<path d='M%.1f %d V%d' stroke='#ddd'/><text x='%.1f' y='%d' "
-                "text-anchor='middle'>%g %s</text>\n",
-                x, TOP - 8, height, x, TOP - 12, at / unit, name);
+    const double from = (double)(drawing->from - drawing->begin);
+    double until = 0;
+    const double first = ceil(from / step);
+    for (int i = 0; (first + i) * step <= from + length; i++) {
+        const double at = (first + i) * step, x = LABELS + DRAWN * (at - from) / length;
+        char text[48];
+        const int letters = snprintf(text, sizeof(text), "%.12g %s", at / unit, name);
+        fprintf(drawing->out, "<path d='M%.1f %d V%d' stroke='#ddd'/>", x, TOP - 8, height);
+        if (x - letters * LETTER / 2 > until && x + letters * LETTER / 2 < WIDTH) {
+            fprintf(drawing->out, "<text x='%.1f' y='%d' text-anchor='middle'>%s</text>", x,
+                    TOP - 12, text);
+            until = x + letters * LETTER / 2 + LETTER;
+        }
+        putc('\n', drawing->out);
     }
 }
 
@@ -161,6 +170,7 @@ static int write_svg(const struct nvt_trace *trace, FILE *out, struct nvt_error 
     int status = nvt_scene_make(&scene, trace, 1, err);
     for (uint32_t i = 0; !status && i < scene.count; i++)
         lanes += is_drawn(scene.lanes[i].kind) != 0;
+    drawing.begin = nvt_trace_begin(trace);
     drawing.from = trace->first_ns;
     drawing.to = trace->last_ns > trace->first_ns ? trace->last_ns : trace->first_ns + 1;
     drawing.tally.names = scene.names;

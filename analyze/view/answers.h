@@ -1,6 +1,6 @@
 /*
- * What the page of `view` asks for, as JSON: an answer is text that is appended to a buffer. Moments are ns since the first
- * event of the side's traces ("the axis"), so that they fit into a double; a lane is known by a number over all traces.
+ * What the page of `view` asks for, as JSON: an answer is text that is appended to a buffer. Moments are ns since the side's first
+ * trace begins ("the axis"), as a whole where a window is shown, so that they fit into a double; a lane is known by a number over all traces.
  * Names are data: whatever bytes they hold, they are quoted, and JSON has them whole but for what is no UTF-8.
  *
  * An answer changes nothing: several may be made at the same time, but for nvt_answer_findings.
@@ -13,12 +13,12 @@
 #include "../input/input.h"
 #include "scene.h"
 
-/* What stands against another: traces on one axis, that of the first of them; it begins at 0 with the first event of all. Sides
+/* What stands against another: traces on one axis, that of the first of them, at 0 of which (nvt_trace_begin) the first one begins. Sides
  * have nothing in common: a page puts one axis over the other. */
 struct nvt_view_side {
     struct nvt_input *input; /* the caller's, with its traces read */
     size_t first, count;     /* its traces */
-    int64_t end;
+    int64_t begin, end;      /* of what they have: 0, or where a window has its first event */
     size_t
         iterations; /* of its first trace that has any, of which the next ones are, from start to end: */
     int64_t median[2], longest[2]; /* the median one and the longest */
@@ -61,7 +61,7 @@ static inline int64_t nvt_viewer_axis(const struct nvt_viewer *viewer, size_t tr
  * Each appends a JSON object, and returns 0; 1 where the question is about nothing that there is, or -1 when out of memory:
  * then what was appended is worthless.
  *
- * lanes: {"end":ns,"unaligned":n,"traces":[name…],"spans":[[begin,end of each trace on its side's axis]…],"warnings":[of files that were not read as a whole…],"sides":[{"name","first","traces","end","near","iterations","loop","median","longest","goes_on": it is being recorded}…], "kinds":[name…],
+ * lanes: {"end":ns,"unaligned":n,"traces":[name…],"spans":[[begin,end of each trace on its side's axis]…],"warnings":[of files that were not read as a whole…],"sides":[{"name","first","traces","begin","end","near","iterations","loop","median","longest","goes_on": it is being recorded,"is_window"}…], "kinds":[name…],
  * "classes":[name…, of kernels],"lanes":[{"id","trace","kind","label","process","tracks",
  * "events"; of a curve "unit"}]}
  *

@@ -39,10 +39,10 @@ static int put_whole(const struct nvt_viewer *viewer, const struct nvt_view_side
                      const int64_t window[2], uint32_t columns, const char *lanes,
                      struct nvt_buffer *out)
 {
-    const int64_t at[] = {0, window[0], window[1], side->end + 1};
+    const int64_t at[] = {side->begin, window[0], window[1], side->end + 1};
     int status = 0;
     for (size_t i = 0; i < 3 && !status; i++) {
-        const double share = (double)(at[i + 1] - at[i]) / (double)at[3];
+        const double share = (double)(at[i + 1] - at[i]) / (double)(at[3] - at[0]);
         if (i)
             nvt_buffer_printf(out, ",");
         status = put_tiles(viewer, at[i], at[i + 1], (uint64_t)(share * columns), lanes, out);
@@ -89,7 +89,7 @@ static int fit_tiles(const struct nvt_viewer *viewer, const struct nvt_view_side
 static int put_side(const struct nvt_viewer *viewer, const struct nvt_view_side *side, size_t most,
                     enum nvt_view_detail *detail, struct nvt_buffer *out)
 {
-    const int64_t whole[] = {0, side->end + 1};
+    const int64_t whole[] = {side->begin, side->end + 1};
     const int64_t median[] = {side->median[0], side->median[1] + 1};
     const int64_t *window = side->iterations ? median : whole;
     struct nvt_buffer lanes = {0};

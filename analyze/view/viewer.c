@@ -52,25 +52,37 @@ static void find_near(const struct nvt_viewer *viewer, struct nvt_view_side *sid
     }
 }
 
-/* Where each trace of a side lies on the side's axis, which begins at 0. 0, or -1 when out of memory. */
+/* Nothing begins in the window: the trace has no time of its own. */
+static int is_empty_part(const struct nvt_trace *trace)
+{
+    return trace->is_part && !trace->first_ns && !trace->last_ns;
+}
+
+/* Where each trace of a side lies on the side's axis, at 0 of which the first one begins as a whole. 0, or -1 when out of memory. */
 static int shift_side(struct nvt_viewer *viewer, struct nvt_view_side *side)
 {
     const struct nvt_trace **traces = calloc(side->count + 1, sizeof(struct nvt_trace *));
-    int64_t *shifts = viewer->shifts + side->first, begin = 0, end = 0;
+    int64_t *shifts = viewer->shifts + side->first, zero = 0, begin = 0, end = 0;
+    size_t count = 0;
     if (!traces)
         return -1;
     for (size_t i = 0; i < side->count; i++)
         traces[i] = viewer->traces[side->first + i]->trace;
     viewer->unaligned += nvt_shifts_to_first(traces, side->count, shifts);
     for (size_t i = 0; i < side->count; i++) {
+        const int64_t whole = nvt_trace_begin(traces[i]) + shifts[i];
         const int64_t from = traces[i]->first_ns + shifts[i], to = traces[i]->last_ns + shifts[i];
-        begin = !i || from < begin ? from : begin;
-        end = !i || to > end ? to : end;
+        if (is_empty_part(traces[i]))
+            continue;
+        zero = !count || whole < zero ? whole : zero;
+        begin = !count || from < begin ? from : begin;
+        end = !count++ || to > end ? to : end;
     }
     for (size_t i = 0; i < side->count; i++)
-        shifts[i] -= begin;
+        shifts[i] = is_empty_part(traces[i]) ? begin - zero : shifts[i] - zero;
     find_near(viewer, side);
-    side->end = end - begin;
+    side->begin = begin - zero;
+    side->end = end - zero;
     viewer->end = side->end > viewer->end ? side->end : viewer->end;
     free(traces);
     return 0;
@@ -309,20 +321,22 @@ static void put_side(const struct nvt_viewer *viewer, const struct nvt_view_side
     nvt_buffer_printf(out, "{\"name\":");
     nvt_json_quote(out, nvt_file_name(viewer->traces[side->first]->trace->path));
     nvt_buffer_printf(out,
-                      ",\"first\":%zu,\"traces\":%zu,\"end\":%" PRId64 ",\"near\":[%" PRId64
-                      ",%" PRId64 "],\"iterations\":%zu",
-                      side->first, side->count, side->end, side->near[0], side->near[1],
-                      side->iterations);
+                      ",\"first\":%zu,\"traces\":%zu,\"begin\":%" PRId64 ",\"end\":%" PRId64
+                      ",\"near\":[%" PRId64 ",%" PRId64 "],\"iterations\":%zu",
+                      side->first, side->count, side->begin, side->end, side->near[0],
+                      side->near[1], side->iterations);
     if (side->iterations)
         nvt_buffer_printf(out,
                           ",\"loop\":[%" PRId64 ",%" PRId64 "],\"median\":[%" PRId64 ",%" PRId64
                           "],\"longest\":[%" PRId64 ",%" PRId64 "]",
                           side->loop[0], side->loop[1], side->median[0], side->median[1],
                           side->longest[0], side->longest[1]);
-    int goes_on = 0;
-    for (size_t i = 0; i < side->count; i++)
+    int goes_on = 0, is_part = 0;
+    for (size_t i = 0; i < side->count; i++) {
         goes_on |= viewer->traces[side->first + i]->trace->goes_on;
-    nvt_buffer_printf(out, ",\"goes_on\":%d}", goes_on);
+        is_part |= viewer->traces[side->first + i]->trace->is_part;
+    }
+    nvt_buffer_printf(out, ",\"goes_on\":%d,\"is_window\":%d}", goes_on, is_part);
 }
 
 /* Whether a note says what its trace says, too. */

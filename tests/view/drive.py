@@ -112,6 +112,9 @@ def keyboard(browser):
     for key, code in (("ArrowDown", 40), ("ArrowRight", 39), ("Enter", 13)):
         browser.key(key, code)
     browser.wait("chosen&&$('event').querySelector('h3')")
+    nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
+    said = "Selected: " + browser.ask("visible(says(chosen))")
+    print("what is selected is in the accessibility tree:", any(node.get("name", {}).get("value") == said for node in nodes))
     browser.wait("[...$('event').querySelectorAll('button')].some(b=>/^(before|after)/.test(b.textContent))")
     browser.ask("[...$('event').querySelectorAll('button')].find(b=>/^(before|after)/.test(b.textContent)).focus()")
     name = browser.ask("[chosen.lane,chosen.row].join()")
@@ -119,7 +122,7 @@ def keyboard(browser):
     browser.wait("[chosen.lane,chosen.row].join()!=='%s'" % name)
     print("a neighbour by Enter, and the focus stays:", browser.ask("document.activeElement.closest('#event')!==null"))
     browser.key("Escape", 27)
-    print("Esc selects nothing:", browser.ask("chosen===null"))
+    print("Esc selects nothing:", browser.ask("chosen===null&&$('said').textContent==='Nothing is selected'"))
 
 
 def touch(browser, kind, *points):
@@ -459,6 +462,13 @@ def document(browser):
         "(()=>{const t=[...document.querySelectorAll('.scroll table')].find(t=>t.textContent.includes('cudaLaunchKernel')),th=[...t.querySelectorAll('th')].pop();"
         "const names=()=>[...new Set([...t.tBodies[0].rows].map(r=>r.cells[th.cellIndex].textContent).filter(x=>/\\d/.test(x)))];th.click();const up=names();th.click();"
         "return up.length>2&&up.join('|')===names().reverse().join('|')&&th.getAttribute('aria-sort')==='descending'})()"))
+    for key, code, text in (("Enter", 13, "\r"), (" ", 32, " ")):
+        browser.ask("(()=>{const t=[...document.querySelectorAll('.scroll table')].find(t=>t.textContent.includes('cudaLaunchKernel'));"
+                    "for(let d=t.closest('details');d;d=d.parentElement.closest('details'))d.open=true;window.th=[...t.querySelectorAll('th')].at(-2);th.focus();window.before=th.getAttribute('aria-sort')})()")
+        browser.key(key, code, text=text)
+        print("and by the keyboard:", browser.ask(
+            "(()=>{const is=th.getAttribute('aria-sort'),v=[...th.closest('table').tBodies[0].rows].map(r=>r.cells[th.cellIndex].dataset.v).filter(x=>x).map(Number);"
+            "return is!==before&&v.length>2&&v.every((x,i)=>!i||(is==='ascending'?v[i-1]<=x:v[i-1]>=x))&&document.activeElement===th})()"))
     print("the document loads:", sorted(set(url.split("/")[-1] for url in browser.requests if url.startswith(("http", "file")))))
 
 

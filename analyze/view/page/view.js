@@ -102,9 +102,10 @@ function time(ns, step = ns) {
 const count = n => n.toLocaleString('en');
 // Control characters are shown as their pictures.
 const visible = text => text.replace(/[\u0000-\u001f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0))).replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
+const brief = (text, most = 1000) => text.length > most ? text.slice(0, most) + '… (' + count(text.length) + ' characters)' : text;
 const make = (kind, text, parent, className) => {
   const element = document.createElement(kind);
-  if (text !== undefined) element.textContent = visible(String(text));
+  if (text !== undefined) element.textContent = visible(brief(String(text)));
   if (className) element.className = className;
   if (parent) parent.append(element);
   return element;
@@ -164,19 +165,34 @@ function putButton(item, key, isOpen, name, toggle) {
   button.setAttribute('aria-expanded', String(isOpen));
   button.setAttribute('aria-label', name);
   button.title = name;
-  button.onclick = () => { toggle(); layOut(); draw(); load(); [...$('labels').querySelectorAll('button')].find(one => one.dataset.group === key).focus(); };
+  button.onclick = () => { toggle(); layOut(); draw(); load(); focusOn(key); };
   item.prepend(button);
+}
+const focusOn = key => [...$('labels').querySelectorAll('button')].find(one => one.dataset.group === key)?.focus();
+// Labels of many lanes are there around what is seen alone: ten thousand took seconds.
+const LABELS_MOST = 600;
+let labels = [], labelled = '';
+function putLabels() {
+  const list = $('labels'), {scrollTop, clientHeight} = $('scroll'), some = labels.length > LABELS_MOST;
+  const shown = some ? labels.filter(({at}) => at > scrollTop - clientHeight && at < scrollTop + 2 * clientHeight) : labels;
+  const key = some ? shown.length && shown[0].at + ' ' + shown.length : 'all', had = list.contains(document.activeElement) && document.activeElement.dataset.group;
+  if (key === labelled) return;
+  labelled = key;
+  list.replaceChildren();
+  for (const {put} of shown) put();
+  if (had) focusOn(had);
 }
 // Where lanes stand, from top to bottom: a line for each process, then its lanes.
 function layOut() {
   side = narrow.matches ? 0 : copies.length > 1 ? 206 : 184;
   $('labels').style.setProperty('--side', side ? side + 'px' : '100%');
-  const head = side ? 0 : HEAD, labels = $('labels'), lasts = [];
+  const head = side ? 0 : HEAD, lasts = [];
   let y = 0;
   places = [];
-  labels.replaceChildren();
+  labels = [];
+  labelled = '';
   const label = (text, at, kind, extra, letter) => {
-    const item = make('li', undefined, labels, kind);
+    const item = make('li', undefined, $('labels'), kind);
     if (letter) make('b', letter, item, 'copy' + letter);
     item.append(visible(text));
     item.style.top = at + 'px';
@@ -187,7 +203,8 @@ function layOut() {
     const group = groupOf(lane, copy), letter = copies[copy].letter;
     if (group !== lasts[copy] && (lane.process || all.traces.length > 1)) {
       const name = [all.traces.length > 1 && all.traces[lane.trace], lane.process].filter(text => text).join(': ');
-      putButton(label(name, y + 2, 'process', '', letter), group, !folded.has(group), 'lanes of ' + visible(name), () => folded.delete(group) || folded.add(group));
+      const at = y + 2;
+      labels.push({at, put: () => putButton(label(name, at, 'process', '', letter), group, !folded.has(group), 'lanes of ' + visible(name), () => folded.delete(group) || folded.add(group))});
       y += HEAD + 4;
     }
     lasts[copy] = group;
@@ -195,12 +212,16 @@ function layOut() {
     const rows = rowsOf(lane, copy), height = lane.unit === undefined ? rows * ROW : CURVE;
     // Not what the label says; bytes have KiB, MiB or GiB behind each value.
     const kind = all.kinds[lane.kind], extra = lane.unit === 'B' ? '' : lane.unit || (kind === lane.label || kind === 'GPU idle' ? '' : kind);
-    const line = lineOf(lane, copy), item = label(lane.label, y, '', isLong(lane) && rows < lane.tracks ? extra + ', ' + rows + ' of ' + lane.tracks + ' rows' : extra, letter);
-    if (isLong(lane)) putButton(item, line, unfolded.has(line), 'all ' + lane.tracks + ' rows of ' + visible(lane.label) + ' ' + extra, () => unfolded.delete(line) || unfolded.add(line));
+    const line = lineOf(lane, copy), at = y;
+    labels.push({at, put() {
+      const item = label(lane.label, at, '', isLong(lane) && rows < lane.tracks ? extra + ', ' + rows + ' of ' + lane.tracks + ' rows' : extra, letter);
+      if (isLong(lane)) putButton(item, line, unfolded.has(line), 'all ' + lane.tracks + ' rows of ' + visible(lane.label) + ' ' + extra, () => unfolded.delete(line) || unfolded.add(line));
+    }});
     places.push({lane, copy, key, y: y + head, height, rows});
     y += head + height + GAP;
   }
   $('tall').style.height = Math.max(y, $('scroll').clientHeight) + 'px';
+  putLabels();
 }
 const placeOf = spot => places.find(one => one.lane.id === spot.lane && one.copy === (spot.copy || 0));
 const seen = () => {
@@ -236,7 +257,7 @@ async function load() {
   draw();
   if (stale) { stale = false; load(); }
 }
-const low = () => Math.min(...copies.map(copy => -copy.shift));
+const low = () => Math.min(...copies.map(copy => all.sides[copy.side].begin - copy.shift));
 const high = () => Math.max(...copies.map(copy => all.sides[copy.side].end - copy.shift));
 function show(a, b) {
   const least = 10, begin = low(), end = high(), room = Math.max(end - begin, least);
@@ -293,6 +314,7 @@ function flags(pen, wide) {
 }
 function paintRuler() {
   const [pen, wide] = canvasOf('ruler', lengths.length ? 44 : 26), step = steps();
+  if (!all.lanes.length) return;
   pen.fillStyle = css('--faint');
   pen.strokeStyle = css('--line');
   for (let at = Math.ceil((from - origin) / step) * step; at <= to - origin; at += step) {
@@ -331,7 +353,7 @@ function paintSpans(pen, place, top) {
       let a = x(start), b = Math.max(x(start + length), a + 1);
       if (b < side || a > right) continue;
       a = Math.max(a, side); b = Math.min(b, right);
-      const called = visible(names[place.lane.trace][name] ?? '');
+      const called = visible((names[place.lane.trace][name] ?? '').slice(0, 1000));
       const fill = color(place.lane, name, called), alpha = many > 1 ? .35 + .65 * Math.min(1, length ? ns / length : 1) : 1;
       pen.fillStyle = fill;
       pen.globalAlpha = alpha;
@@ -397,6 +419,7 @@ function paintLinks(pen, top) {
 function paint() {
   const height = $('scroll').clientHeight, top = $('scroll').scrollTop;
   const [pen, wide] = canvasOf('lanes', height);
+  if (!all.lanes.length) return;
   pen.strokeStyle = css('--line');
   const step = steps();
   for (let at = Math.ceil((from - origin) / step) * step + origin; at <= to; at += step) { const place = Math.round(x(at)) + .5; pen.globalAlpha = .4; pen.beginPath(); pen.moveTo(place, 0); pen.lineTo(place, height); pen.stroke(); pen.globalAlpha = 1; }
@@ -441,7 +464,7 @@ const laneOf = spot => all.lanes.find(lane => lane.id === spot.lane);
 function says(spot) {
   const lane = laneOf(spot);
   if (spot.curve) return lane.label + ': ' + quantity(spot.most, lane.unit) + (spot.least !== spot.most ? ', at least ' + quantity(spot.least, lane.unit) : '') + ' at ' + time(raw(spot));
-  const what = spot.name || 'no name';
+  const what = brief(spot.name || 'no name', 300);
   return (spot.count > 1 ? count(spot.count) + ' events, mostly ' + what + ', ' + time(spot.ns) + ' in ' + time(spot.end - spot.start) : what + ', ' + time(spot.end - spot.start)) + ' from ' + time(raw(spot)) + ', ' + (spot.class === undefined ? '' : all.classes[spot.class] + ', ') + all.kinds[lane.kind] + ' of ' + lane.label;
 }
 let asked = 0;
@@ -480,9 +503,12 @@ const go = (parent, label, action) => { const button = make('button', label, par
 function table(parent, heads, rows) {
   const element = make('table', undefined, parent), head = make('tr', undefined, element);
   heads.forEach((name, i) => make('th', name, head, i ? 'number' : ''));
-  for (const row of rows) { const line = make('tr', undefined, element); row.forEach((cell, i) => make('td', i ? cell : undefined, line, i ? 'number' : '')); make('div', row[0], line.cells[0]).title = visible(String(row[0])); }
+  for (const row of rows) { const line = make('tr', undefined, element); row.forEach((cell, i) => make('td', i ? cell : undefined, line, i ? 'number' : '')); make('div', row[0], line.cells[0]).title = visible(brief(String(row[0]))); }
 }
+// Heard, not seen: what is selected, which is drawn.
+const say = text => { $('said').textContent = visible(text); };
 async function choose(spot) {
+  if (spot || chosen) say(spot ? 'Selected: ' + says(spot) : 'Nothing is selected');
   chosen = spot;
   links = [];
   draw();
@@ -565,9 +591,9 @@ function stand(a, b) {
 
 // The ways in which two sides, or two iterations of one, are laid over each other; what cannot be done is not offered.
 const ways = () => {
-  const [a, b] = all.sides, start = (key, side) => side[key] ? side[key][0] : 0;
+  const [a, b] = all.sides, start = (key, side) => side[key] ? side[key][0] : side.begin;
   const both = (key, text) => [key, text, () => { tie([0, 1], start(key, b) - start(key, a)); loop(); }];
-  if (b) return (a.iterations && b.iterations ? [both('loop', 'first iterations aligned'), both('median', 'median iterations aligned')] : []).concat([['begin', 'beginnings aligned', () => { tie([0, 1], 0); loop(); }]]);
+  if (b) return (a.iterations && b.iterations ? [both('loop', 'first iterations aligned'), both('median', 'median iterations aligned')] : []).concat([['begin', 'beginnings aligned', () => { tie([0, 1], b.begin - a.begin); loop(); }]]);
   return a.iterations > 1 ? [['none', 'no overlay', () => { tie([0], 0); note(''); loop(); }], ['longest', 'median and longest iteration', () => { tie([0, 0], a.longest[0] - a.median[0]); stand({start: a.median[0], end: a.median[1]}, {start: a.longest[0], end: a.longest[1]}); }]] : [];
 };
 // `again`: what is shown stays as it is.
@@ -599,6 +625,7 @@ function noteFar() {
     $('note').append(($('note').textContent ? ' · ' : '') + visible(all.traces[trace]) + ' ' + text + '. ');
     go($('note'), 'Show ' + all.traces[trace], () => { const place = places.find(one => one.lane.trace === trace); if (place) $('scroll').scrollTop = Math.max(0, place.y - 2 * HEAD); show(begin - shift(), end - shift()); });
   }
+  if (far.length === 1 && all.traces.length === 2 && !data) $('note').append(' Both from their beginnings: nvtally view ' + visible(all.traces.join(' vs ')) + '.');
   if (far.length > most) $('note').append(' ' + count(far.length - most) + ' more traces are as far away: 0 shows all.');
   $('note').hidden = !$('note').textContent;
 }
@@ -623,6 +650,7 @@ async function mark(a, b, ends) {
     for (const [title, rows] of [['Ranges', windowRows(reply.ranges, 1)], ['Operations', windowRows(reply.operations, 0)], ['API calls', windowRows(reply.calls, 0)], ['MPI calls', windowRows(reply.mpi, 0)], ['OS calls', windowRows(reply.os, 0)]])
       if (rows.length) { make('h3', title, out); table(out, other ? ['name', 'A', 'B', 'B \u2212 A'] : ['name', 'count', 'time'], rows); }
     if (!out.querySelector('table') && !reply.coarse) make('p', 'No range, operation or call begins in it; CPU samples, the critical path and curves are not in this table.', out);
+    say('Selected: ' + time(end - begin) + ' from ' + time(begin + one.shift));
     if (reply.more) make('p', count(reply.more) + ' more names', out);
     if (reply.coarse) make('p', 'At this place the document has merged events alone. nvtally view has the figures.', out);
     toPanel('window');
@@ -807,7 +835,8 @@ function noteAll() {
   const most = 3, said = all.warnings.slice(0, most);
   if (all.warnings.length > most) said.push(count(all.warnings.length - most) + ' more warnings are on the terminal.');
   if (all.unaligned) said.push('Clocks of ' + all.unaligned + ' of ' + all.traces.length + ' traces are unknown: these begin when the first one does.');
-  if (!all.lanes.length) said.push('This trace has no events.');
+  if (all.sides.some(of => of.is_window && of.begin >= of.end)) said.push('Nothing begins in this window.');
+  else if (!all.lanes.length) said.push('This trace has no events.');
   note(visible(said.join(' · ')));
   noteFar();
 }
@@ -916,7 +945,7 @@ async function begin() {
   layOut();
   offer();
   place();
-  $('scroll').addEventListener('scroll', () => { draw(); load(); });
+  $('scroll').addEventListener('scroll', () => { putLabels(); draw(); load(); });
   for (const id of ['scroll', 'ruler']) {
     const on = $(id);
     on.addEventListener('wheel', wheel, {passive: false});

@@ -9,7 +9,7 @@ const make = (kind, text, parent, className) => {
   return element;
 };
 
-// Sorting by a click or Enter on a heading: numbers by their value, numbers in texts too, what has none last.
+// Sorting by a click, Enter or Space on a heading: numbers by their value, numbers in texts too, what has none last.
 for (const table of document.querySelectorAll('table')) table.querySelectorAll('th').forEach((th, column) => {
   const sort = () => {
     const down = th.getAttribute('aria-sort') === 'ascending', body = table.tBodies[0];
@@ -28,7 +28,7 @@ for (const table of document.querySelectorAll('table')) table.querySelectorAll('
   th.tabIndex = 0;
   th.title = 'sort by this column';
   th.onclick = sort;
-  th.onkeydown = event => { if (event.key === 'Enter') { event.preventDefault(); sort(); } };
+  th.onkeydown = event => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); sort(); } };
 });
 
 // Rows of a tree fold what is below them; a table of some length has a filter. Printed is what is seen.
