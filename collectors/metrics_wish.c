@@ -58,6 +58,16 @@ static int add_names(struct nvt_metrics_wish *wish, const char *text, size_t len
                 return -1;
         return 0;
     }
+    char word[32];
+    snprintf(word, sizeof(word), "%.*s", (int)length, text);
+    const char *const *names = nvt_gpu_metric_set(word);
+    for (size_t i = 0; names && names[i]; i++)
+        if (add_name(wish, names[i], strlen(names[i]), err))
+            return -1;
+    if (names) {
+        wish->is_of_ranges = 1;
+        return 0;
+    }
     if (!is_name(text, length))
         return nvt_fail(err,
                         "--trace metrics: there is no '%.*s'; there is throughput, or a name of "

@@ -18,8 +18,9 @@
 struct nvt_metrics_wish {
     char names[NVT_METRICS_NAMES]; /* a line each */
     uint32_t count;
-    uint32_t hz; /* samples a second; 0: not given yet */
-    int is_open; /* further words of the list are names, too */
+    uint32_t hz;      /* samples a second; 0: not given yet */
+    int is_of_ranges; /* a set was named that only --counters-of has */
+    int is_open;      /* further words of the list are names, too */
 };
 
 /* What stands behind the word "metrics": "", "=NAME", "@RATE" or "=NAME@RATE". 0, or -1 with err. */

@@ -26,6 +26,7 @@ enum {
     PYTHON,
     CPU_RATE,
     CAPTURE,
+    COUNTERS_OF,
     DORMANT,
     BUDGET,
     ITERATION,
@@ -57,6 +58,7 @@ static const struct option own[] = {{"output", required_argument, NULL, 'o'},
                                     {"cpu-rate", required_argument, NULL, CPU_RATE},
                                     {"capture", required_argument, NULL, CAPTURE},
                                     {"nvtx-capture", required_argument, NULL, CAPTURE},
+                                    {"counters-of", required_argument, NULL, COUNTERS_OF},
                                     {"capture-range", required_argument, NULL, CAPTURE_RANGE},
                                     {"delay", required_argument, NULL, 'y'},
                                     {"duration", required_argument, NULL, 'd'},
@@ -335,6 +337,30 @@ static int take_levels(const char *text, struct nvt_record_request *request, uin
     return 0;
 }
 
+/* The range is captured; what is counted is that of one pass. */
+static int check_counters_of(struct nvt_record_options *options, struct nvt_error *err)
+{
+    const char *range = options->counters_of;
+    if (!range)
+        return options->metrics.is_of_ranges
+                   ? nvt_fail(err, "--trace metrics: bf16, tf32, fp8, fp32 and bytes are counted "
+                                   "over ranges: they need --counters-of RANGE")
+                   : 0;
+    if (options->capture)
+        return nvt_fail(
+            err, "--counters-of %.40s and --capture exclude each other: each captures ranges",
+            range);
+    if (!*range || !strcmp(range, "cudaProfilerApi"))
+        return nvt_fail(err, "--counters-of %.40s: must be the name of a range", range);
+    options->capture = range;
+    options->trace |= NVT_TRACE_METRICS;
+    if (!options->metrics.count &&
+        nvt_metrics_wish_begin(&options->metrics, "=bf16", strlen("=bf16"), err))
+        return -1;
+    nvt_metrics_wish_end(&options->metrics);
+    return 0;
+}
+
 /* A range is seen by its NVTX calls, the profiler's calls by CUPTI. */
 static int check_capture(struct nvt_record_options *options, struct nvt_error *err)
 {
@@ -468,6 +494,9 @@ static int take(int option, const char *text, struct nvt_record_request *request
     case 'p':
         options->capture = text;
         return 0;
+    case COUNTERS_OF:
+        options->counters_of = text;
+        return 0;
     case DORMANT:
         options->is_dormant = 1;
         return 0;
@@ -554,8 +583,9 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
         request->options.trace |= NVT_TRACE_PROCESS;
     if (request->options.kill && !request->options.duration_ns)
         note(request, "--kill: the command goes on, as there is no --duration\n");
-    return check_capture(&request->options, err) || check_levels(request, err) ||
-                   check_dormant(request, err) || nvt_trigger_check(&request->options, err) ||
+    return check_counters_of(&request->options, err) || check_capture(&request->options, err) ||
+                   check_levels(request, err) || check_dormant(request, err) ||
+                   nvt_trigger_check(&request->options, err) ||
                    check_attend(&request->options.attend, err)
                ? -1
                : 0;

@@ -302,6 +302,7 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     recorder->control->cpu_period_ns = (uint64_t)options->cpu_period_ns;
     memcpy(recorder->control->metrics, options->metrics.names, sizeof(options->metrics.names));
     recorder->control->metrics_hz = options->metrics.hz;
+    recorder->control->counts_ranges = options->counters_of != NULL;
     recorder->control->os_threshold =
         nvt_output_ticks(recorder->output, recorder->clock, options->os_threshold_ns);
     nvt_budget_prepare(recorder, options->budget);

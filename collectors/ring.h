@@ -41,7 +41,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 25u
+#define NVT_SHARED_VERSION 26u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_BUDGET_LEVELS  4
@@ -130,6 +130,8 @@ struct nvt_control {
      * to 2 when the text is there. */
     char metrics[NVT_METRICS_NAMES];
     uint32_t metrics_hz;
+    uint32_t
+        counts_ranges; /* --counters-of: metrics are counted over what is captured, and not sampled */
     _Atomic uint32_t unsampled;
     char unsampled_why[192];
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */

@@ -33,7 +33,9 @@ struct nvt_record_options {
     int64_t os_threshold_ns;         /* shorter OS calls are left out */
     int64_t cpu_period_ns;           /* CPU time of a thread between two of its samples */
     struct nvt_metrics_wish metrics; /* of NVT_TRACE_METRICS */
-    int level;                       /* of zstd; 0 stores uncompressed */
+    const char *
+        counters_of; /* a range, which is captured: metrics are counted over it, in place of samples; or NULL */
+    int level;     /* of zstd; 0 stores uncompressed */
     int overwrite; /* a trace that is there is written over; else it is kept under another name */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;

@@ -28,6 +28,7 @@ enum nvt_device_kind {
     NVT_DEVICE_OVERHEAD,
     NVT_DEVICE_UM,         /* managed memory other than migrations: faults, thrashing … */
     NVT_DEVICE_SAMPLE,     /* what counters of a device were over an interval */
+    NVT_DEVICE_COUNTED,    /* what counters of a device were over a range, exactly */
     NVT_DEVICE_TIMED = 32, /* from here on rows have no times */
     NVT_DEVICE_EXTERNAL = 32,
     NVT_DEVICE_DEVICE,
@@ -130,6 +131,8 @@ enum {
 };
 /* Of a device, whose metrics come in the order of their numbers: each the bits of a float. */
 enum { NVT_SAMPLE_DEVICE = 2, NVT_SAMPLE_VALUES, NVT_SAMPLE_MOST = 16 /* values */ };
+/* The same over a range, each the bits of a double. */
+enum { NVT_COUNTED_VALUES = NVT_SAMPLE_VALUES };
 enum { NVT_EXT_CORRELATION, NVT_EXT_KIND, NVT_EXT_ID, NVT_EXT_FIELDS };
 enum {
     NVT_DEV_ID,
@@ -167,13 +170,14 @@ enum { NVT_EVENT_CORRELATION, NVT_EVENT_CONTEXT, NVT_EVENT_STREAM, NVT_EVENT_ID,
 
 enum {
     NVT_METRIC_DEVICE,
-    NVT_METRIC_NUMBER, /* from 0 */
+    NVT_METRIC_NUMBER, /* from 0; of ranges from NVT_METRIC_OF_RANGES */
     NVT_METRIC_NAME,   /* as reports have it */
     NVT_METRIC_UNIT,
     NVT_METRIC_ABOUT, /* as CUPTI has it */
     NVT_METRIC_INTERVAL_NS,
     NVT_METRIC_FIELDS
 };
+enum { NVT_METRIC_OF_RANGES = NVT_SAMPLE_MOST };
 
 #define NVT_DEVICE_FIELDS_MAX 24
 

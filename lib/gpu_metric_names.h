@@ -14,12 +14,21 @@
 #define NVT_GPU_METRICS_MOST     16 /* in a recording: samples of one pass have no room for many more */
 #define NVT_GPU_METRIC_NAME_MOST 128 /* bytes of a name, with its 0 */
 
+/* The domain of counters that a device counted over ranges, exactly (record --counters-of), without its "GPU 0": a sample lies
+ * behind the end of the range that it is of. */
+#define NVT_RANGES_DOMAIN "Ranges of "
+
 struct nvt_gpu_metric_name {
     const char *cupti, *name, *unit;
 };
 
 /* --trace metrics=throughput, in percent of what the chip can do; ends with NULLs. */
 extern const struct nvt_gpu_metric_name nvt_gpu_throughput[];
+
+/* The names of a set, ended by NULL; NULL: there is none of that name. `throughput` is above. For --counters-of there are bytes of DRAM
+ * with the FLOPs of tensor cores by the type of their operands (bf16, tf32, fp8), and the instructions in fp32 (fp32): more
+ * of these together take more than one pass on a GH100. */
+const char *const *nvt_gpu_metric_set(const char *name);
 
 /* What reports call a metric. One that is not among these keeps CUPTI's name, and its unit comes from the ending, "" unknown. */
 struct nvt_gpu_metric_name nvt_gpu_metric_named(const char *cupti);

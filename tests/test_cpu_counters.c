@@ -529,8 +529,9 @@ static void roofline_has_misses_as_bytes(void **state)
     assert_non_null(table);
     assert_string_equal(table + 2,
                         "configuration,phase,range,declared GB/s,measured GB/s,at least "
-                        "(GB/s),at most (GB/s),\"FLOP/byte, measured\",by\n"
-                        "made up,,mlp,64.000,32.000,32.000,,0.031,misses of the last cache\n");
+                        "(GB/s),at most (GB/s),\"FLOP/byte, measured\",by,counted "
+                        "GFLOP/s\n"
+                        "made up,,mlp,64.000,32.000,32.000,,0.031,misses of the last cache,\n");
     assert_non_null(strstr(note, "note: bytes of 1 of 2 were not measured: no GPU metrics"));
     free(text);
     free(note);

@@ -16,6 +16,7 @@
 #include "../analyze/device/gpu_metrics.h"
 #include "../lib/count_of.h"
 #include "../lib/gpu_counters.h"
+#include "../lib/gpu_metric_names.h"
 #include "cli.h"
 #include "made_trace.h"
 #include "random_kit.h"
@@ -262,7 +263,44 @@ static void roofline_has_dram_as_bytes(void **state)
     char *note, *text = make_report("roofline", &trace, 1, &note);
     const char *row = strstr(text, "made up,,mlp,2010.000,2010.000,");
     assert_non_null(row);
-    assert_non_null(strstr(row, ",\"DRAM, sampled\"\n"));
+    assert_non_null(strstr(row, ",\"DRAM, sampled\",\n"));
+    assert_null(strstr(note, "were not measured"));
+    free(text);
+    free(note);
+    nvt_trace_free(trace);
+}
+
+/* Two ranges of 10 us, with 3 and 5 kB and 40 and 60 kFLOP; what two threads did at once is none of theirs. */
+static void roofline_has_what_was_counted(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    struct nvt_trace *trace = maker.trace;
+    assert_int_equal(nvt_trace_set_meta(trace, "capture", "mlp flops=50000 bytes=4000@*"), 0);
+    static const char *const units[] = {"B", "B", "FLOP", "2 FLOP"};
+    uint32_t counters[4];
+    for (int i = 0; i < 4; i++) {
+        const struct nvt_counter row = {
+            .process = maker.process,
+            .domain = nvt_trace_domain(trace, maker.process, NVT_RANGES_DOMAIN "GPU 0"),
+            .name = nvt_strings_add_text(trace->strings, (const char *[]){"a", "b", "c", "d"}[i]),
+            .unit = nvt_strings_add_text(trace->strings, units[i]),
+            .values = NVT_COUNTER_ABSOLUTE};
+        counters[i] = nvt_counter_add(trace, &row);
+    }
+    for (int i = 0; i < 2; i++) {
+        maker.now = 10000 + 20000 * i + 10000;
+        make_range(&maker, "mlp flops=50000 bytes=4000", maker.now - 10000);
+        const double values[] = {1000, 2000 + 2000 * i, 20000, 10000 + 10000 * i};
+        for (int k = 0; k < 4; k++)
+            add_sample(&maker, counters[k], maker.now + 500, values[k]);
+    }
+    trace = make_end(&maker);
+    char *note, *text = make_report("roofline", &trace, 1, &note);
+    /* 8 kB and 100 kFLOP in 20 us. */
+    const char *row = strstr(text, "made up,,mlp,0.400,0.400,0.400,0.400,12.500,\"DRAM, counted\"");
+    if (!row || !strstr(row, ",5.000\n"))
+        fail_msg("%s", text);
     assert_null(strstr(note, "were not measured"));
     free(text);
     free(note);
@@ -322,6 +360,7 @@ int main(void)
         cmocka_unit_test(truth_lies_within_the_bounds),
         cmocka_unit_test(metrics_are_those_of_ranges_and_kernels),
         cmocka_unit_test(roofline_has_dram_as_bytes),
+        cmocka_unit_test(roofline_has_what_was_counted),
         cmocka_unit_test(permissions_are_told),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

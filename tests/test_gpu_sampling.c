@@ -289,6 +289,72 @@ static void a_cut_keeps_the_names(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- counters of ranges --------------------------------------------------------------------------- */
+
+/* Launches of each: 2, 3 and 4; the first made the context, and was not counted. */
+static void ranges_are_counted(void **state)
+{
+    (void)state;
+    char *messages;
+    struct nvt_trace *trace = record(
+        &(struct run){.how = "counted", .levels = "nvtx,kernel", .more = "--counters-of=measure"},
+        &messages);
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    static const char *const names[] = {"Tensor FLOPs, bf16", "DRAM bytes read",
+                                        "DRAM bytes written"};
+    assert_int_equal(trace->ranges.count, 4);
+    assert_int_equal(samples->count, 9);
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t counter = counter_named(trace, names[i]);
+        uint32_t range = 1;
+        assert_int_not_equal(counter, NVT_NONE);
+        assert_string_equal(nvt_domain_name(trace, trace->counters.domain[counter]),
+                            "Ranges of GPU 0");
+        assert_false(nvt_is_gpu_metric(trace, counter));
+        for (uint32_t k = 0; k < samples->count; k++) {
+            if (samples->counter[k] != counter)
+                continue;
+            assert_true(samples->value[k] == 1e6 * (i + 1) * (range + 1));
+            assert_true(samples->time[k] >= trace->ranges.end[range]);
+            assert_true(range == 3 || samples->time[k] <= trace->ranges.start[range + 1]);
+            range++;
+        }
+        assert_int_equal(range, 4);
+    }
+    assert_null(strstr(messages, "GPU metrics"));
+    free(messages);
+    nvt_trace_free(trace);
+}
+
+static void ranges_that_are_not_counted_are_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *refuses, *how, *said;
+        uint32_t samples;
+    } cases[] = {
+        {"counting", "counted", "device 0: permission denied (ERR_NVGPUCTRPERM)", 0},
+        {"second range", "counted", "device 0: ranges are not counted any more: CUPTI refuses", 3},
+        {"any pass", "counted", "device 0: ranges are not counted any more: CUPTI refuses", 0},
+        {"", "plain", "no range was counted: no range began after the device's context had", 0},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char *messages, line[300];
+        struct nvt_trace *trace = record(&(struct run){.how = cases[i].how,
+                                                       .levels = "nvtx,kernel",
+                                                       .more = "--counters-of=measure",
+                                                       .refuses = cases[i].refuses},
+                                         &messages);
+        snprintf(line, sizeof(line), "nvtally: GPU metrics: %s", cases[i].said);
+        if (!strstr(messages, line))
+            fail_msg("%s: %s", cases[i].refuses, messages);
+        assert_true(has_note(trace, line + strlen("nvtally: ")));
+        assert_int_equal(trace->counter_samples.count, cases[i].samples);
+        free(messages);
+        nvt_trace_free(trace);
+    }
+}
+
 /* The first image of the device with what was made of it. */
 static void images_are_kept(void **state)
 {
@@ -358,6 +424,8 @@ int main(void)
         cmocka_unit_test(sampling_begins_again_behind_an_overflow),
         cmocka_unit_test(killed_processes_leave_their_samples),
         cmocka_unit_test(a_cut_keeps_the_names),
+        cmocka_unit_test(ranges_are_counted),
+        cmocka_unit_test(ranges_that_are_not_counted_are_said),
         cmocka_unit_test(images_are_kept),
         cmocka_unit_test(the_first_clock_that_fits_is_it),
     };

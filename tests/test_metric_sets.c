@@ -26,6 +26,7 @@ int main(void)
 #include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
 #include <cupti_target.h>
 #include <dlfcn.h>
 
@@ -118,6 +119,38 @@ static void declarations_of_the_device_are_nvidias(void **state)
     assert_int_equal(NVT_PM_IMAGE_FULL, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
 }
 
+static void declarations_of_ranges_are_nvidias(void **state)
+{
+    (void)state;
+    SAME(nvt_range_enable, context, CUpti_RangeProfiler_Enable_Params, ctx);
+    SAME(nvt_range_enable, profiler, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject);
+    SAME(nvt_range_image_size, names, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames);
+    SAME(nvt_range_image_size, ranges, CUpti_RangeProfiler_GetCounterDataSize_Params,
+         maxNumOfRanges);
+    SAME(nvt_range_image_size, nodes, CUpti_RangeProfiler_GetCounterDataSize_Params,
+         maxNumRangeTreeNodes);
+    SAME(nvt_range_image_size, image_size, CUpti_RangeProfiler_GetCounterDataSize_Params,
+         counterDataSize);
+    SAME(nvt_range_image, image, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+         pCounterData);
+    SAME(nvt_range_config, config, CUpti_RangeProfiler_SetConfig_Params, pConfig);
+    SAME(nvt_range_config, image, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage);
+    SAME(nvt_range_config, range, CUpti_RangeProfiler_SetConfig_Params, range);
+    SAME(nvt_range_config, replay, CUpti_RangeProfiler_SetConfig_Params, replayMode);
+    SAME(nvt_range_config, most, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass);
+    SAME(nvt_range_config, levels, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels);
+    SAME(nvt_range_config, least_level, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel);
+    SAME(nvt_range_config, pass, CUpti_RangeProfiler_SetConfig_Params, passIndex);
+    SAME(nvt_range_config, target_level, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel);
+    SAME(nvt_range_switch, profiler, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject);
+    SAME(nvt_range_switch, profiler, CUpti_RangeProfiler_PopRange_Params, pRangeProfilerObject);
+    SAME(nvt_range_push, name, CUpti_RangeProfiler_PushRange_Params, pRangeName);
+    SAME(nvt_range_stop, is_complete, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted);
+    SAME(nvt_range_decode, dropped, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped);
+    assert_int_equal(NVT_RANGES_OF_USER, CUPTI_UserRange);
+    assert_int_equal(NVT_REPLAY_BY_USER, CUPTI_UserReplay);
+}
+
 /* --- NVIDIA's libcupti ---------------------------------------------------------------------------- */
 
 /* Its functions; skips the test where there is none that works. */
@@ -183,6 +216,29 @@ static void bytes_are_one_pass(void **state)
     nvt_metric_set_free(&set, &pm);
 }
 
+/* Each of the sets of --counters-of. */
+static void sets_of_ranges_are_one_pass(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {"bf16", "tf32", "fp8", "fp32", "bytes"};
+    const struct nvt_cupti_pm pm = functions_of_libcupti();
+    for (size_t i = 0; i < NVT_COUNT_OF(sets); i++) {
+        struct nvt_metric_set set;
+        char refused[256];
+        const char *const *names = nvt_gpu_metric_set(sets[i]);
+        uint32_t count = 0;
+        while (names[count])
+            count++;
+        assert_int_equal(nvt_metric_set_make(&set, &pm, NVT_HOST_OF_RANGES, "GH100", NULL, names,
+                                             count, refused, sizeof(refused)),
+                         CUPTI_SUCCESS);
+        print_message("%s: %u of %u in %zu pass\n", sets[i], set.count, count, set.passes);
+        assert_int_equal(set.count, count);
+        assert_int_equal(set.passes, 1);
+        nvt_metric_set_free(&set, &pm);
+    }
+}
+
 static void unknown_names_are_left_out(void **state)
 {
     (void)state;
@@ -213,7 +269,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declarations_of_the_host_are_nvidias),
         cmocka_unit_test(declarations_of_the_device_are_nvidias),
+        cmocka_unit_test(declarations_of_ranges_are_nvidias),
         cmocka_unit_test(throughput_is_one_pass),
+        cmocka_unit_test(sets_of_ranges_are_one_pass),
         cmocka_unit_test(bytes_are_one_pass),
         cmocka_unit_test(unknown_names_are_left_out),
     };

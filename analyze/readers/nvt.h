@@ -152,6 +152,7 @@ struct nvt_file_machine {
 struct nvt_file_metrics {
     struct nvt_file_metric {
         uint32_t process, device;   /* of the model; of the process */
+        int is_of_ranges;           /* counted over ranges (--counters-of) */
         uint32_t name, unit, about; /* strings of the model */
         uint32_t row;               /* of counters, when complete; NVT_NONE: it has no sample */
     } * items;
@@ -160,10 +161,11 @@ struct nvt_file_metrics {
     struct nvt_file_metric_sample {
         int64_t end; /* ns of CLOCK_MONOTONIC */
         uint32_t process, device, count;
-        size_t first; /* of its values */
+        uint32_t number; /* of the first metric */
+        size_t first;    /* of its values */
     } * samples;
     size_t sample_count;
-    float *values;
+    double *values;
     size_t value_count;
 };
 

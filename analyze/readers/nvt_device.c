@@ -435,6 +435,7 @@ static int (*const readers[])(const struct nvt_device_chunk *, const struct nvt_
     [NVT_DEVICE_OVERHEAD] = read_cost,
     [NVT_DEVICE_UM] = nvt_device_read_um,
     [NVT_DEVICE_SAMPLE] = nvt_device_read_sample,
+    [NVT_DEVICE_COUNTED] = nvt_device_read_sample,
     [NVT_DEVICE_EXTERNAL] = read_external,
     [NVT_DEVICE_DEVICE] = read_device,
     [NVT_DEVICE_CONTEXT] = read_context,

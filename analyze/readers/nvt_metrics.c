@@ -1,5 +1,5 @@
 /*
- * Samples of devices' counters (record --trace metrics), as counters of the machine like those of nsys's GPU metrics
+ * Samples of devices' counters (record --trace metrics), and what they counted over ranges (--counters-of), as counters of the machine like those of nsys's GPU metrics
  * (nsys_metrics.c): of the domain "GPU 0" and so on, by the device's number in its process, and with the device's identity. A
  * counter's sample stands at the end of its interval.
  */
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/gpu_metric_names.h"
 #include "../../lib/grow.h"
 #include "nvt.h"
 #include "nvt_device_chunk.h"
@@ -22,7 +23,7 @@ int nvt_device_read_metric(const struct nvt_device_chunk *chunk, const struct nv
     struct nvt_file_metrics *metrics = &chunk->reader->metrics;
     const uint32_t device = (uint32_t)row->fields[NVT_METRIC_DEVICE];
     const uint64_t number = row->fields[NVT_METRIC_NUMBER];
-    if (number >= NVT_SAMPLE_MOST)
+    if (number >= NVT_METRIC_OF_RANGES + NVT_SAMPLE_MOST)
         return 0;
     struct nvt_file_metric *metric =
         nvt_map_item(&metrics->places, key_of(chunk->owner, device, (uint32_t)number),
@@ -32,11 +33,22 @@ int nvt_device_read_metric(const struct nvt_device_chunk *chunk, const struct nv
     *metric =
         (struct nvt_file_metric){.process = chunk->owner,
                                  .device = device,
+                                 .is_of_ranges = number >= NVT_METRIC_OF_RANGES,
                                  .name = nvt_device_name_at(chunk, row->fields[NVT_METRIC_NAME]),
                                  .unit = nvt_device_name_at(chunk, row->fields[NVT_METRIC_UNIT]),
                                  .about = nvt_device_name_at(chunk, row->fields[NVT_METRIC_ABOUT]),
                                  .row = NVT_NONE};
     return 0;
+}
+
+static double value_of(uint32_t kind, uint64_t bits)
+{
+    const uint32_t half = (uint32_t)bits;
+    double whole;
+    float value;
+    memcpy(&whole, &bits, sizeof(whole));
+    memcpy(&value, &half, sizeof(value));
+    return kind == NVT_DEVICE_COUNTED ? whole : (double)value;
 }
 
 int nvt_device_read_sample(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
@@ -45,17 +57,18 @@ int nvt_device_read_sample(const struct nvt_device_chunk *chunk, const struct nv
     const uint32_t count = row->count > NVT_SAMPLE_VALUES ? row->count - NVT_SAMPLE_VALUES : 0;
     if (nvt_grow(&metrics->samples, metrics->sample_count, sizeof(*metrics->samples)))
         return -1;
-    metrics->samples[metrics->sample_count++] =
-        (struct nvt_file_metric_sample){.end = (int64_t)row->fields[NVT_ROW_END],
-                                        .process = chunk->owner,
-                                        .device = (uint32_t)row->fields[NVT_SAMPLE_DEVICE],
-                                        .count = count < NVT_SAMPLE_MOST ? count : NVT_SAMPLE_MOST,
-                                        .first = metrics->value_count};
+    metrics->samples[metrics->sample_count++] = (struct nvt_file_metric_sample){
+        .end = (int64_t)row->fields[NVT_ROW_END],
+        .process = chunk->owner,
+        .device = (uint32_t)row->fields[NVT_SAMPLE_DEVICE],
+        .count = count < NVT_SAMPLE_MOST ? count : NVT_SAMPLE_MOST,
+        .number = row->kind == NVT_DEVICE_COUNTED ? NVT_METRIC_OF_RANGES : 0,
+        .first = metrics->value_count};
     for (uint32_t i = 0; i < count && i < NVT_SAMPLE_MOST; i++) {
-        const uint32_t bits = (uint32_t)row->fields[NVT_SAMPLE_VALUES + i];
         if (nvt_grow(&metrics->values, metrics->value_count, sizeof(*metrics->values)))
             return -1;
-        memcpy(&metrics->values[metrics->value_count++], &bits, sizeof(bits));
+        metrics->values[metrics->value_count++] =
+            value_of(row->kind, row->fields[NVT_SAMPLE_VALUES + i]);
     }
     return 0;
 }
@@ -72,14 +85,15 @@ static uint32_t gpu_of(const struct nvt_trace *trace, uint32_t process, uint32_t
 static int add_counter(struct nvt_trace *trace, struct nvt_file_metric *metric)
 {
     char domain[32];
-    snprintf(domain, sizeof(domain), "GPU %u", (unsigned)metric->device);
+    snprintf(domain, sizeof(domain), "%sGPU %u", metric->is_of_ranges ? NVT_RANGES_DOMAIN : "",
+             (unsigned)metric->device);
     const struct nvt_counter counter = {.process = metric->process,
                                         .domain = nvt_trace_domain(trace, metric->process, domain),
                                         .name = metric->name,
                                         .unit = metric->unit,
                                         .description = metric->about,
                                         .values = NVT_COUNTER_ABSOLUTE,
-                                        .is_of_machine = 1,
+                                        .is_of_machine = !metric->is_of_ranges,
                                         .gpu = gpu_of(trace, metric->process, metric->device)};
     if (counter.domain == NVT_NONE)
         return -1;
@@ -101,9 +115,9 @@ static int add_values(struct nvt_file_reader *reader, const struct nvt_file_metr
 {
     struct nvt_file_metrics *metrics = &reader->metrics;
     for (uint32_t i = 0; i < sample->count; i++) {
-        const uint32_t place =
-            nvt_map_get(&metrics->places, key_of(sample->process, sample->device, i));
-        const double value = (double)metrics->values[sample->first + i];
+        const uint32_t place = nvt_map_get(
+            &metrics->places, key_of(sample->process, sample->device, sample->number + i));
+        const double value = metrics->values[sample->first + i];
         /* What nobody has named, and what CUPTI could not make a number of. */
         if (place == NVT_MAP_NONE || !isfinite(value))
             continue;

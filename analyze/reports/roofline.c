@@ -24,14 +24,18 @@ static void put_roofline_row(struct nvt_table *table, const struct nvt_roofline 
 /* Bytes that were measured, where they were. */
 static void put_measured_row(struct nvt_table *table, const struct nvt_roof_point *point)
 {
-    static const char *const sources[] = {NULL, "DRAM, sampled", "misses of the last cache"};
+    static const char *const sources[] = {NULL, "DRAM, sampled", "misses of the last cache",
+                                          "DRAM, counted"};
     const struct nvt_measured_sum *sum = &point->measured;
-    if (!sum->source)
+    const double counted = sum->flops_ns > 0 ? sum->flops / sum->flops_ns : NAN;
+    const double ns = sum->source ? sum->ns : NAN;
+    if (!sum->source && isnan(counted))
         return;
     nvt_table_put(table, point->configuration, nvt_text_if_any(point->phase),
-                  nvt_text_if_any(point->range), point->bytes / point->ns, sum->bytes / sum->ns,
-                  sum->low / sum->ns, isinf(sum->high) ? NAN : sum->high / sum->ns,
-                  point->flops / point->ns / (sum->bytes / sum->ns), sources[sum->source]);
+                  nvt_text_if_any(point->range), point->bytes / point->ns, sum->bytes / ns,
+                  sum->low / ns, isinf(sum->high) ? NAN : sum->high / ns,
+                  (isnan(counted) ? point->flops / point->ns : counted) / (sum->bytes / ns),
+                  sources[sum->source], counted);
 }
 
 /* Why nothing measured bytes, of the first trace that says so. */
@@ -122,7 +126,8 @@ static const struct nvt_table_kind more[] = {
                  {"at least", NVT_REALS("GB/s", 3)},
                  {"at most", NVT_REALS("GB/s", 3)},
                  {"FLOP/byte, measured", NVT_REALS("", 3)},
-                 {"by", NVT_NAMES}},
+                 {"by", NVT_NAMES},
+                 {"counted GFLOP/s", NVT_SPARE_REALS("", 3)}},
      .is_optional = 1},
     {.title = NULL},
 };

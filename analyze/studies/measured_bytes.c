@@ -25,6 +25,8 @@ int nvt_measured_bytes_make(struct nvt_measured_bytes *measured, const struct nv
                             struct nvt_error *err)
 {
     measured->trace = trace;
+    if (nvt_device_counts_make(&measured->on_device, trace, err))
+        return -1;
     if (trace->ops.count && nvt_has_gpu_metrics(trace)) {
         if (nvt_gpu_metrics_make(&measured->metrics, trace))
             return nvt_fail_at(err, trace->path, -1, "out of memory");
@@ -40,6 +42,7 @@ void nvt_measured_bytes_free(struct nvt_measured_bytes *measured)
 {
     nvt_gpu_metrics_free(&measured->metrics);
     nvt_counted_ranges_free(&measured->counted);
+    nvt_device_counts_free(&measured->on_device);
 }
 
 static void add_dram(const struct nvt_measured_bytes *measured,
@@ -61,10 +64,34 @@ static void add_dram(const struct nvt_measured_bytes *measured,
     sum->source = NVT_BYTES_OF_DRAM;
 }
 
+/* Whether the device counted bytes over the range. */
+static int add_counted(const struct nvt_measured_bytes *measured, uint32_t range,
+                       const struct nvt_projected *projected, struct nvt_measured_sum *sum)
+{
+    const struct nvt_ranges *ranges = &measured->trace->ranges;
+    const struct nvt_device_count *count = nvt_device_count_of(&measured->on_device, range);
+    const int64_t start = projected ? projected->start : ranges->start[range],
+                  end = projected ? projected->end : ranges->end[range];
+    if (count && !isnan(count->flops)) {
+        sum->flops += count->flops;
+        sum->flops_ns += (double)(end - start);
+    }
+    if (!count || isnan(count->bytes))
+        return 0;
+    sum->bytes += count->bytes;
+    sum->low += count->bytes;
+    sum->high += count->bytes;
+    sum->ns += (double)(end - start);
+    sum->source = NVT_BYTES_OF_COUNTERS;
+    return 1;
+}
+
 void nvt_measured_bytes_add(const struct nvt_measured_bytes *measured, uint32_t range,
                             const struct nvt_projected *projected, struct nvt_measured_sum *sum)
 {
     const struct nvt_ranges *ranges = &measured->trace->ranges;
+    if (add_counted(measured, range, projected, sum))
+        return;
     if (projected) {
         if (measured->bandwidth > 0)
             add_dram(measured, projected, sum);

@@ -11,14 +11,21 @@
 
 #include "../device/metric_kinds.h"
 #include "../device/project.h"
+#include "device_counts.h"
 #include "range_counts.h"
 
-enum nvt_bytes_source { NVT_BYTES_OF_NONE, NVT_BYTES_OF_DRAM, NVT_BYTES_OF_MISSES };
+enum nvt_bytes_source {
+    NVT_BYTES_OF_NONE,
+    NVT_BYTES_OF_DRAM,
+    NVT_BYTES_OF_MISSES,
+    NVT_BYTES_OF_COUNTERS /* of the device, over the range, exactly (device_counts.h) */
+};
 
 /* Sums over ranges. Zero-initialise. */
 struct nvt_measured_sum {
     double bytes, low, high; /* of misses: `high` is INFINITY */
     double ns;               /* in which they were measured */
+    double flops, flops_ns;  /* that the device counted, and in which */
     enum nvt_bytes_source source;
 };
 
@@ -28,6 +35,7 @@ struct nvt_measured_bytes {
     struct nvt_gpu_metrics metrics;
     struct nvt_device_metrics device;
     double bandwidth; /* bytes/s; 0: no metrics, or an unknown device, or several */
+    struct nvt_device_counts on_device;
     struct nvt_counted_ranges counted;
     int is_counted;
 };

@@ -15,6 +15,7 @@
 #include "capture.h"
 #include "cupti_metrics_keep.h"
 #include "cupti_profiler.h"
+#include "cupti_range_counters.h"
 #include "device.h"
 #include "session.h"
 #include "thread.h"
@@ -71,8 +72,18 @@ void nvt_cupti_metrics_context(const struct nvt_cupti_api *api, const void *reso
     if (!api->cuptiGetDeviceId || !data || !data->context ||
         api->cuptiGetDeviceId(data->context, &device) != CUPTI_SUCCESS || device >= DEVICES)
         device = 0;
+    if (data && data->context)
+        nvt_cupti_count_context(data->context, device);
     atomic_fetch_or(&metrics.seen, UINT64_C(1) << device);
     nvt_cupti_ring_bell();
+}
+
+void nvt_cupti_metrics_capture(const struct nvt_cupti_api *api)
+{
+    if (nvt_session.control->counts_ranges)
+        nvt_cupti_count(api, nvt_capture_is_open());
+    else if (nvt_session.control->trace & NVT_TRACE_METRICS)
+        nvt_cupti_ring_bell();
 }
 
 static void read_names(void)
@@ -474,6 +485,12 @@ void nvt_cupti_metrics_round(const struct nvt_cupti_api *api, const struct nvt_c
     if (!(trace & NVT_TRACE_METRICS) || metrics.is_over)
         return;
     metrics.is_over = is_last;
+    if (nvt_session.control->counts_ranges) {
+        const char *why = is_last ? nvt_cupti_count_missing() : NULL;
+        if (why)
+            nvt_metrics_tell("no range was counted: %s", why);
+        return;
+    }
     uint64_t devices = atomic_load(&metrics.seen);
     if (is_up && !devices)
         devices = 1; /* nobody told of contexts (--dormant) */

@@ -22,6 +22,9 @@ struct nvt_cupti_seen;
 /* A context has come up. From any thread, in a callback of CUPTI's. */
 void nvt_cupti_metrics_context(const struct nvt_cupti_api *api, const void *resource);
 
+/* A capture has begun or ended. From any thread. */
+void nvt_cupti_metrics_capture(const struct nvt_cupti_api *api);
+
 /* Start or stop, as the capture and the window say, and send what there is; `final`: CUPTI is not called for it any more.
  * `is_up`: there is a context. Of the flushing thread. */
 void nvt_cupti_metrics_round(const struct nvt_cupti_api *api, const struct nvt_cupti_seen *seen,

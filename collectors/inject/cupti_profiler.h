@@ -212,6 +212,88 @@ struct nvt_cupti_pm {
 #undef NVT_CUPTI_PM_POINTER
 };
 
+/* --- the range profiler --- */
+
+struct nvt_range_enable {
+    NVT_PARAMS_HEAD;
+    CUcontext context;
+    void *profiler; /* answer */
+};
+
+struct nvt_range_image_size {
+    NVT_PARAMS_HEAD;
+    void *profiler;
+    const char **names;
+    size_t count;
+    size_t ranges;
+    uint32_t nodes;    /* of the tree of ranges: as many at least */
+    size_t image_size; /* answer */
+};
+
+struct nvt_range_image {
+    NVT_PARAMS_HEAD;
+    void *profiler;
+    size_t image_size;
+    uint8_t *image;
+};
+
+enum { NVT_RANGES_OF_USER = 2, NVT_REPLAY_BY_USER = 3 }; /* CUpti_ProfilerRange, …ReplayMode */
+struct nvt_range_config {
+    NVT_PARAMS_HEAD;
+    void *profiler;
+    size_t config_size;
+    const uint8_t *config;
+    size_t image_size;
+    uint8_t *image;
+    int range, replay;
+    size_t most; /* ranges in a pass */
+    uint16_t levels, least_level;
+    size_t pass;
+    uint16_t target_level;
+};
+
+/* Start, PopRange. */
+struct nvt_range_switch {
+    NVT_PARAMS_HEAD;
+    void *profiler;
+};
+
+struct nvt_range_push {
+    NVT_PARAMS_HEAD;
+    void *profiler;
+    const char *name;
+};
+
+struct nvt_range_stop {
+    NVT_PARAMS_HEAD;
+    void *profiler;
+    size_t pass, target_level; /* answers */
+    uint8_t is_complete;       /* no further pass is needed */
+};
+
+struct nvt_range_decode {
+    NVT_PARAMS_HEAD;
+    void *profiler;
+    size_t dropped; /* answer: ranges */
+};
+
+#define NVT_CUPTI_RANGES(X)                                                                        \
+    X(cuptiRangeProfilerEnable, nvt_range_enable)                                                  \
+    X(cuptiRangeProfilerGetCounterDataSize, nvt_range_image_size)                                  \
+    X(cuptiRangeProfilerCounterDataImageInitialize, nvt_range_image)                               \
+    X(cuptiRangeProfilerSetConfig, nvt_range_config)                                               \
+    X(cuptiRangeProfilerStart, nvt_range_switch)                                                   \
+    X(cuptiRangeProfilerPushRange, nvt_range_push)                                                 \
+    X(cuptiRangeProfilerPopRange, nvt_range_switch)                                                \
+    X(cuptiRangeProfilerStop, nvt_range_stop)                                                      \
+    X(cuptiRangeProfilerDecodeData, nvt_range_decode)
+
+struct nvt_cupti_ranges {
+#define NVT_CUPTI_RANGES_POINTER(function, type) CUptiResult(CUPTIAPI *function)(struct type *);
+    NVT_CUPTI_RANGES(NVT_CUPTI_RANGES_POINTER)
+#undef NVT_CUPTI_RANGES_POINTER
+};
+
 /* A set of metrics on a chip: the host object that knows it, and the configuration for the device. */
 struct nvt_metric_set {
     void *host;

@@ -399,8 +399,7 @@ void nvt_cupti_capture(void)
     if (!is_open())
         return;
     switch_recording(refused, sizeof(refused));
-    if (nvt_session.control->trace & NVT_TRACE_METRICS)
-        nvt_cupti_ring_bell();
+    nvt_cupti_metrics_capture(&cupti.api);
     report_refused(refused);
 }
 

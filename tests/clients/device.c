@@ -169,6 +169,16 @@ static void sampled(int number)
         raise(number);
 }
 
+/* Ranges whose launches are counted, when there is a context: the first makes it. */
+static void counted(void)
+{
+    step("measure", 1);
+    for (int i = 2; i < 5; i++) {
+        step("measure", i);
+        step("between", 1);
+    }
+}
+
 /* Captures end while what they launched is still running. */
 static void captured_running(void)
 {
@@ -459,6 +469,8 @@ int main(int argc, char **argv)
         forks();
     else if (!strcmp(how, "beside"))
         beside();
+    else if (!strcmp(how, "counted"))
+        counted();
     else if (!strncmp(how, "sampled", 7))
         sampled(strcmp(how, "sampled") ? SIGKILL : 0);
     else

@@ -455,7 +455,8 @@ static void tell_once(_Atomic int *is_told, CUpti_CallbackIdResource id)
         !stand_in.callbacks[CUPTI_CB_DOMAIN_RESOURCE][id])
         return;
     may_not_flush++;
-    stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &(CUpti_ResourceData){0});
+    CUpti_ResourceData data = {.context = (CUcontext)&stand_in};
+    stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
     may_not_flush--;
 }
 
