@@ -57,8 +57,8 @@ static const char usage_text[] =
     "                       step\n"
     "      --group-names    group ranges whose names differ only in a number\n"
     "                       (request-*); the default from 10,001 names on\n"
-    "      --every-name     never group names\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP
-        NVT_ITERATION_HELP
+    "      --every-name     never group names, nor leave out ranges that fill the one\n"
+    "                       around them\n" NVT_WINDOW_HELP NVT_LAUNCHERS_HELP NVT_ITERATION_HELP
     "      --compensate     subtract the collector's overhead that the trace has\n"
     "                       recorded\n"
     "      --help           this text\n";
@@ -539,6 +539,7 @@ static void set_reading(struct request *request, struct nvt_input *input)
     /* Programs that read names want each. */
     if (request->grouping == NVT_GROUP_ALL || (request->format && request->format->captions))
         input->grouping = request->grouping;
+    input->every_name = request->grouping == NVT_GROUP_NONE;
     input->iteration = request->iteration;
     input->only_launches = takes_launches(request);
     input->leaves_out = takes_digests(request);

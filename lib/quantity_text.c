@@ -14,6 +14,10 @@ const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
     } units[] = {{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}};
     double size = fabs(ns);
     size_t unit = 0;
+    if (isnan(ns)) {
+        snprintf(out, NVT_TIME_MAX, "unknown");
+        return out;
+    }
     /* 999.6 us would be written as 1000 us. */
     while (unit + 1 < NVT_COUNT_OF(units) && size >= 999.5 * units[unit].ns)
         unit++;

@@ -10,7 +10,7 @@
 
 #define NVT_TIME_MAX 32
 
-/* "345 ns", "12.3 µs", "16.0 ms": three digits in the unit that fits. NVT_TIME: the same until the
+/* "345 ns", "12.3 µs", "16.0 ms": three digits in the unit that fits; "unknown" of NaN. NVT_TIME: the same until the
  * end of the block. */
 const char *nvt_time_text(double ns, char out[NVT_TIME_MAX]);
 #define NVT_TIME(ns) nvt_time_text((ns), (char[NVT_TIME_MAX]){0})

@@ -653,7 +653,7 @@ static void every_end_but_a_kill_delivers_all(void **state)
             fail_msg("%s: kernels of the end are missing", runs[i].how);
         assert_int_equal(trace->ops.count, 10);
         assert_false(has_note(trace, "ended suddenly"));
-        assert_true(has_note(trace, "1 device records without times"));
+        assert_true(has_note(trace, "1 device record without times"));
         nvt_trace_free(trace);
     }
 }
@@ -830,7 +830,7 @@ static void impossible_times_are_none(void **state)
                               NULL};
         struct cli_result result = cli_run(argv);
         cli_expect_status(&result, 0);
-        assert_non_null(strstr(result.err, "1 device records without times were left out"));
+        assert_non_null(strstr(result.err, "1 device record without times was left out"));
         cli_result_free(&result);
     }
 }
@@ -841,7 +841,7 @@ static void times_of_another_clock_are_put_right(void **state)
     (void)state;
     struct nvt_trace *trace = record_plainly("elsewhen", "nvtx,kernel");
     assert_int_equal(trace->ops.count, 3);
-    assert_true(has_note(trace, "1 device records without times"));
+    assert_true(has_note(trace, "1 device record without times"));
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(trace->ops.end[i] - trace->ops.start[i], 1000);
         assert_true(trace->ops.start[i] - trace->ops.launch[i] < 1000000000);

@@ -427,11 +427,14 @@ static void times_have_three_digits_and_a_unit(void **state)
     static const struct {
         double ns;
         const char *text;
-    } times[] = {{0, "0 ns"},       {8, "8 ns"},           {2.5, "2.50 ns"},
-                 {999.4, "999 ns"}, {999.6, "1.00 µs"},    {12345, "12.3 µs"},
-                 {99960, "100 µs"}, {16033640, "16.0 ms"}, {999600000, "1.00 s"},
-                 {1.5e9, "1.50 s"}, {3.6e12, "3600 s"},    {-278.6, "-279 ns"},
-                 {0.1, "0.10 ns"},  {0.00123, "0.0012 ns"}};
+    } times[] = {{0, "0 ns"},           {8, "8 ns"},
+                 {2.5, "2.50 ns"},      {999.4, "999 ns"},
+                 {999.6, "1.00 µs"},    {12345, "12.3 µs"},
+                 {99960, "100 µs"},     {16033640, "16.0 ms"},
+                 {999600000, "1.00 s"}, {1.5e9, "1.50 s"},
+                 {3.6e12, "3600 s"},    {-278.6, "-279 ns"},
+                 {0.1, "0.10 ns"},      {0.00123, "0.0012 ns"},
+                 {NAN, "unknown"}};
     char out[NVT_TIME_MAX], line[NVT_LINE_MAX];
     for (size_t i = 0; i < NVT_COUNT_OF(times); i++)
         assert_string_equal(nvt_time_text(times[i].ns, out), times[i].text);

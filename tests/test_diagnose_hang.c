@@ -514,7 +514,7 @@ static void expect_collectives(const char *const payloads[3], const char *says)
     struct nvt_findings findings = kit_find(&maker, &nvt_rule_hang);
     assert_int_equal(findings.count, 1);
     assert_string_equal(findings.items[0].what,
-                        "rank 0 and 1 more processes have made no progress for "
+                        "rank 0 and 1 more process have made no progress for "
                         "9.00 s, in wait");
     if (says)
         assert_non_null(strstr(findings.items[0].evidence, says));

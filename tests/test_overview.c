@@ -22,10 +22,11 @@
 
 /* --- values --- */
 
-static struct nvt_overview overview_of(struct nvt_trace *const *traces, size_t count)
+static struct nvt_overview overview_with(struct nvt_trace *const *traces, size_t count,
+                                         int every_name)
 {
     struct nvt_input_trace from[8] = {{0}};
-    struct nvt_input input = {.traces = from, .trace_count = count};
+    struct nvt_input input = {.traces = from, .trace_count = count, .every_name = every_name};
     struct nvt_overview overview = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     for (size_t i = 0; i < count; i++)
@@ -34,6 +35,11 @@ static struct nvt_overview overview_of(struct nvt_trace *const *traces, size_t c
     if (nvt_overview_make(&overview, &input, &err))
         fail_msg("%s", err.message);
     return overview;
+}
+
+static struct nvt_overview overview_of(struct nvt_trace *const *traces, size_t count)
+{
+    return overview_with(traces, count, 0);
 }
 
 static const struct nvt_overview_row *row_named(const struct nvt_overview *overview,
@@ -178,7 +184,15 @@ static void ranges_that_are_all_of_another_stand_for_it(void **state)
     /* model is all of the iteration; the layers are all of the model, and one row; tiny is too little. */
     assert_int_equal(overview.row_count, 1);
     assert_string_equal(overview.rows[0].name, "iteration");
+    assert_string_equal(overview.filled, "model, layer *");
     assert_true(isnan(overview.gpu_share));
+    nvt_overview_free(&overview);
+    /* Whoever asks for every name gets each. */
+    overview = overview_with(&trace, 1, 1);
+    assert_int_equal(overview.row_count, 8);
+    expect_near(row_named(&overview, "model")->cpu_ns, 6e5);
+    expect_near(row_named(&overview, "layer 5")->cpu_ns, 1e5);
+    assert_string_equal(overview.filled, "");
     nvt_overview_free(&overview);
     nvt_trace_free(trace);
 }
@@ -239,6 +253,83 @@ static void recordings_without_iterations(void **state)
     expect_near(overview.gpu_ns, 6e5);
     assert_true(overview.gpu_share > 0.99);
     expect_near(row_named(&overview, "load")->cpu_ns, (double)(maker.now - start));
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+/* A range that never ended, pushed now. */
+static void make_open(struct maker *maker, const char *name)
+{
+    nvt_range_add(maker->trace,
+                  &(struct nvt_range){.start = maker->now,
+                                      .end = maker->now,
+                                      .thread = maker->thread,
+                                      .end_thread = maker->thread,
+                                      .name = nvt_strings_add_text(maker->trace->strings, name),
+                                      .flags = NVT_RANGE_UNCLOSED});
+}
+
+static char *print(const struct nvt_overview *overview, size_t width, size_t height, size_t taken);
+static void expect_line(const char *text, const char *start, const char *const parts[]);
+#define LINE(text, start, ...) expect_line(text, start, (const char *const[]){__VA_ARGS__, NULL})
+
+/* What never ended is in no row: it is shown below them, and the recording lasts until its thread ended. */
+static void open_ranges_are_shown(void **state)
+{
+    (void)state;
+    for (int is_known = 0; is_known < 2; is_known++) {
+        struct maker maker = make_begin();
+        make_open(&maker, "server");
+        maker.trace->threads.ended_ns[maker.thread] = is_known ? maker.now + 2000000000 : 0;
+        struct nvt_trace *trace = make_end(&maker);
+        struct nvt_overview overview = overview_of(&trace, 1);
+        assert_int_equal(overview.row_count, 0);
+        assert_int_equal(overview.open_count, 1);
+        assert_string_equal(overview.open[0].name, "server");
+        char *text = print(&overview, 80, 24, 0);
+        kit_expect_fits(text, 80);
+        assert_null(strstr(text, "nan"));
+        if (is_known) {
+            expect_near(overview.unit_ns, 2e9);
+            LINE(text, "\nRecording ", "2.00 s");
+            LINE(text, "\nserver ", "open for 2.00 s, since 0 ns");
+        } else {
+            LINE(text, "\nRecording ", "unknown", "nothing in it has ended");
+            LINE(text, "\nserver ", "open since 0 ns");
+        }
+        free(text);
+        nvt_overview_free(&overview);
+        nvt_trace_free(trace);
+    }
+}
+
+/* Several of a name are one, and of many names the first three are shown. */
+static void open_ranges_are_counted(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    maker.now += 1000000;
+    make_range(&maker, "load", maker.now - 1000000);
+    for (int i = 0; i < 3; i++, maker.now += 1000000)
+        make_open(&maker, "request");
+    static const char *const others[] = {"b", "c", "d"};
+    for (size_t i = 0; i < NVT_COUNT_OF(others); i++, maker.now += 1000)
+        make_open(&maker, others[i]);
+    maker.trace->threads.ended_ns[maker.thread] = maker.now + 7000000;
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_overview overview = overview_of(&trace, 1);
+    assert_int_equal(overview.row_count, 1);
+    assert_int_equal(overview.open_count, 4);
+    assert_int_equal(overview.open[0].count, 3);
+    expect_near(overview.open[0].since_ns, 1e6);
+    expect_near(overview.open[0].open_ns, 10003000);
+    char *text = print(&overview, 80, 24, 0);
+    kit_expect_fits(text, 80);
+    LINE(text, "\nStill open", "the first 3 of 4 names");
+    LINE(text, "\nrequest ", "3, the first open for 10.0 ms, since 1.00 ms");
+    assert_non_null(strstr(text, "\nc "));
+    assert_null(strstr(text, "\nd "));
+    free(text);
     nvt_overview_free(&overview);
     nvt_trace_free(trace);
 }
@@ -423,8 +514,6 @@ static void expect_line(const char *text, const char *start, const char *const p
             fail_msg("no '%s' in '%s'", *parts, line);
 }
 
-#define LINE(text, start, ...) expect_line(text, start, (const char *const[]){__VA_ARGS__, NULL})
-
 /* A training step of PyTorch, as it was recorded on an H100. */
 static void a_training_step_is_read_at_once(void **state)
 {
@@ -520,6 +609,8 @@ int main(void)
         cmocka_unit_test(layers_are_one_row),
         cmocka_unit_test(backward_is_not_empty),
         cmocka_unit_test(recordings_without_iterations),
+        cmocka_unit_test(open_ranges_are_shown),
+        cmocka_unit_test(open_ranges_are_counted),
         cmocka_unit_test(kernels_where_there_are_no_ranges),
         cmocka_unit_test(ranks_are_parts),
         cmocka_unit_test(programs_are_told_apart),

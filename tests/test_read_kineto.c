@@ -453,8 +453,8 @@ static void leaves_out_what_ends_before_it_begins(void **state)
     assert_int_equal(trace->ranges.end[0], 70000);
     assert_string_equal(name_of(trace, trace->ranges.name[1]), "open");
     assert_int_equal(trace->ranges.flags[1], NVT_RANGE_UNCLOSED);
-    assert_string_equal(trace->notes, "2 events without times, or that end before they begin, "
-                                      "were left out\n");
+    assert_string_equal(trace->notes,
+                        "left out: events without times, or that end before they begin (2)\n");
     nvt_trace_free(trace);
 }
 

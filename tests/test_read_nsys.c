@@ -699,8 +699,8 @@ static void takes_a_whole_graph_for_an_operation(void **state)
     assert_int_equal(ops->stream[0], 13);
     assert_int_equal(ops->launch[0], 10);
     assert_int_equal(trace->kernels.graph[ops->detail[0]], 4);
-    assert_string_equal(trace->notes, "1 events without times, or that end before they begin, "
-                                      "were left out\n");
+    assert_string_equal(trace->notes,
+                        "left out: events without times, or that end before they begin (1)\n");
     nvt_trace_free(trace);
 }
 
@@ -731,8 +731,8 @@ static void leaves_out_what_ends_before_it_begins(void **state)
     assert_int_equal(trace->ops.end[0], 60);
     assert_int_equal(trace->os_calls.count, 0);
     assert_int_equal(trace->mpi_calls.count, 1);
-    assert_string_equal(trace->notes, "5 events without times, or that end before they begin, "
-                                      "were left out\n");
+    assert_string_equal(trace->notes,
+                        "left out: events without times, or that end before they begin (5)\n");
     nvt_trace_free(trace);
 }
 

@@ -553,16 +553,16 @@ static void times_of_another_clock(void **state)
     assert_string_equal(notes, "");
     free(notes);
     notes = notes_of(-2500000);
-    assert_string_equal(notes, "1 device operations begin before the calls that launched them, by "
-                               "up to 2.5 ms: their times cannot be relied on\n");
+    assert_string_equal(notes, "1 device operation begins before the call that launched it, by "
+                               "up to 2.5 ms: such times cannot be relied on\n");
     free(notes);
     /* A device's work may wait, and CLOCK_REALTIME is decades ahead of CLOCK_MONOTONIC. */
     notes = notes_of(INT64_C(3600000000000));
     assert_string_equal(notes, "");
     free(notes);
     notes = notes_of(INT64_C(1795363682241834747));
-    assert_string_equal(notes, "1 device operations begin days after the calls that launched them: "
-                               "their times come from another clock\n");
+    assert_string_equal(notes, "1 device operation begins days after the call that launched it: "
+                               "such times come from another clock\n");
     free(notes);
 }
 

@@ -339,7 +339,7 @@ static int judge_process(const struct nvt_process_ends *ends, const struct nvt_p
     char more[48] = "", object[96] = "";
     const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
     if (still > 1)
-        snprintf(more, sizeof(more), " and %zu more processes", still - 1);
+        snprintf(more, sizeof(more), " and %zu more process%s", still - 1, still == 2 ? "" : "es");
     if (wait_text(end, object, sizeof(object)))
         return -1;
     if (item->what == NVT_OPEN_OS && trace->os_calls.file[item->row])

@@ -77,7 +77,8 @@ struct nvt_input {
     int compensate;    /* without the collector's own cost */
     int only_launches; /* launches are enough (nvt_trace_read_launches); excludes what follows */
     int plain_names;   /* ranges get plain names (plain_names.h) */
-    enum nvt_grouping grouping;      /* and those that are alike one name (alike_names.h) */
+    enum nvt_grouping grouping; /* and those that are alike one name (alike_names.h) */
+    int every_name; /* where ranges are put together, and one stands for others, each is shown (--every-name) */
     unsigned naming;                 /* enum nvt_kernel_naming_flags */
     const struct nvt_window *window; /* nothing outside of it; NULL: all */
     const char *iteration; /* which ranges are iterations (nvt_iterations_set); NULL: as usual */

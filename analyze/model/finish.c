@@ -243,9 +243,10 @@ static void note_lost(struct nvt_trace *trace)
     const uint64_t lost = nvt_trace_lost(trace);
     if (lost)
         nvt_trace_note(trace,
-                       "%llu events and device records were lost: at full buffers, in signal "
-                       "handlers, or because they could not be written",
-                       (unsigned long long)lost);
+                       "%llu event%s lost: at full buffers, in signal handlers, or because "
+                       "they could not be written",
+                       (unsigned long long)lost,
+                       lost == 1 ? " or device record was" : "s and device records were");
 }
 
 /* The host's clock and the device's as its driver puts it on the host's are some microseconds apart. */
@@ -267,14 +268,14 @@ static void note_other_clock(struct nvt_trace *trace)
     }
     if (early)
         nvt_trace_note(trace,
-                       "%u device operations begin before the calls that launched them, by up to "
-                       "%.1f ms: their times cannot be relied on",
-                       early, (double)most / 1e6);
+                       "%u device operation%s before the call that launched it, by up to "
+                       "%.1f ms: such times cannot be relied on",
+                       early, early == 1 ? " begins" : "s begin, each", (double)most / 1e6);
     if (late)
         nvt_trace_note(trace,
-                       "%u device operations begin days after the calls that launched them: their "
-                       "times come from another clock",
-                       late);
+                       "%u device operation%s days after the call that launched it: such times "
+                       "come from another clock",
+                       late, late == 1 ? " begins" : "s begin, each");
 }
 
 /* A window that was cut out of a trace begins behind samples that stay of it. Nothing else may lie outside. */

@@ -13,6 +13,7 @@
 #include "../memory/levels.h"
 #include "../model/loop_names.h"
 #include "../studies/run_time.h"
+#include "overview_open.h"
 #include "overview_rows.h"
 
 int nvt_overview_fits(const struct nvt_input *input)
@@ -42,7 +43,9 @@ const char *nvt_overview_unit_name(const struct nvt_overview *overview)
 const char *nvt_overview_unit_text(const struct nvt_overview *overview, char out[NVT_OVERVIEW_TEXT])
 {
     size_t length = 0;
-    if (overview->units < 2)
+    if (!overview->units)
+        snprintf(out, NVT_OVERVIEW_TEXT, "nothing in it has ended");
+    else if (overview->units < 2)
         snprintf(out, NVT_OVERVIEW_TEXT,
                  overview->has_iterations ? "a single one"
                                           : "no iterations: --iteration RANGE says which they are");
@@ -116,7 +119,7 @@ static int set_units(struct nvt_overview *overview, const struct nvt_overview_un
     overview->first_ns = units->are_iterations && units->count ? lengths[0] : NAN;
     overview->low_ns = overview->high_ns = NAN;
     nvt_sample_sort(lengths, units->count);
-    overview->unit_ns = nvt_sample_quantile(lengths, units->count, 0.5);
+    overview->unit_ns = units->count ? nvt_sample_quantile(lengths, units->count, 0.5) : NAN;
     if (units->are_iterations && units->count >= QUARTILES_LEAST) {
         overview->low_ns = nvt_sample_quantile(lengths, units->count, 0.25);
         overview->high_ns = nvt_sample_quantile(lengths, units->count, 0.75);
@@ -412,7 +415,7 @@ int nvt_overview_take_tree(const struct nvt_overview *overview, const struct nvt
 static int set_rows(struct nvt_overview *overview, const struct nvt_input *input,
                     const struct nvt_overview_units *units, struct nvt_error *err)
 {
-    struct nvt_overview_tree tree = {0};
+    struct nvt_overview_tree tree = {.with_every_name = input->every_name};
     int status = nvt_overview_take_tree(overview, input, units, &tree, err);
     overview->lends = tree.lends;
     if (!status && tree.count)
@@ -428,11 +431,12 @@ int nvt_overview_make(struct nvt_overview *overview, const struct nvt_input *inp
 {
     struct nvt_overview_units units = {0};
     count_programs(overview, input);
-    int status = set_origin(overview, input, err) || nvt_overview_units_make(&units, input, err) ||
-                 set_units(overview, &units, err) || set_pace(overview, input, &units, err) ||
-                 set_memory(overview, input, err) || set_start(overview, input, err) ||
-                 set_parts(overview, input, &units, err) ||
-                 set_rows(overview, input, &units, err) || nvt_overview_find(overview, input, err);
+    int status =
+        set_origin(overview, input, err) || nvt_overview_units_make(&units, input, err) ||
+        set_units(overview, &units, err) || set_pace(overview, input, &units, err) ||
+        set_memory(overview, input, err) || set_start(overview, input, err) ||
+        set_parts(overview, input, &units, err) || set_rows(overview, input, &units, err) ||
+        nvt_overview_take_open(overview, input, err) || nvt_overview_find(overview, input, err);
     nvt_overview_units_free(&units);
     return status ? -1 : 0;
 }
@@ -441,7 +445,10 @@ void nvt_overview_free(struct nvt_overview *overview)
 {
     for (uint32_t i = 0; i < overview->row_count; i++)
         free(overview->rows[i].name);
+    for (uint32_t i = 0; i < overview->open_count; i++)
+        free(overview->open[i].name);
     free(overview->rows);
+    free(overview->open);
     free(overview->parts);
     free(overview->all.items);
     *overview = (struct nvt_overview){0};

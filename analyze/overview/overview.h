@@ -34,6 +34,16 @@ struct nvt_overview_part {
     uint32_t units;
 };
 
+/* Ranges of a name that never ended. */
+struct nvt_overview_open {
+    char *name; /* as of rows */
+    uint32_t count;
+    double
+        since_ns; /* when the first of them began, from the beginning of its trace; NaN: before that */
+    double
+        open_ns; /* how long it had been open when its thread, or the recording, ended; NaN: not known */
+};
+
 struct nvt_overview_finding {
     const struct nvt_finding *finding; /* the overview's */
     double share;                      /* of a unit; NaN: not known */
@@ -48,7 +58,7 @@ struct nvt_overview {
     double
         pace_ns; /* in a program that infers, where a unit is a forward pass: from one to the next, the median; else NaN */
     uint32_t units;
-    double unit_ns;         /* median */
+    double unit_ns;         /* median; NaN: nothing has ended, so there is no unit */
     double low_ns, high_ns; /* between them lies the middle half of all; NaN: too few */
     double mean_ns;  /* what rows are shares of where they are means; NaN: they are medians */
     double first_ns; /* the first iteration of the first process; NaN: there are none */
@@ -70,9 +80,15 @@ struct nvt_overview {
 
     struct nvt_overview_row *rows; /* in the order in which they run, each before those in it */
     uint32_t row_count,
-        left_out;    /* left_out: ranges with less than a hundredth of a unit, or too many */
+        left_out; /* left_out: ranges with less than a hundredth of a unit, or too many */
+    char filled
+        [160]; /* names of those left out as they fill the range around them, that one stands for them: "a, b" */
     int are_kernels; /* rows are */
     int lends;       /* GPU work of one thread counts for ranges of another (project.h) */
+
+    struct nvt_overview_open
+        *open; /* in the order in which the first of each began; none is in a row */
+    uint32_t open_count;
 
     struct nvt_overview_part *parts; /* the slowest first, if there are several */
     uint32_t part_count;

@@ -1,6 +1,7 @@
 #include "overview_rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,8 @@ static void weigh(const struct nvt_overview *overview, const struct nvt_overview
         const struct candidate *above = &candidates[node->parent];
         candidate->above = above->is_hidden ? above->above : node->parent;
         candidate->weight = fmin(candidate->weight, above->weight);
-        candidate->is_hidden = is_all_of(node, &tree->nodes[candidate->above]);
+        candidate->is_hidden =
+            !tree->with_every_name && is_all_of(node, &tree->nodes[candidate->above]);
     }
 }
 
@@ -85,6 +87,18 @@ static int by_node(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
+/* The name of a range that is left out, as the one around it has all of its time; each once, as far as there is room. */
+static void note_filled(struct nvt_overview *overview, const char *name)
+{
+    char *filled = overview->filled;
+    const size_t used = strlen(filled), length = strlen(name);
+    for (const char *at = filled; (at = strstr(at, name)); at += length)
+        if ((at == filled || at[-1] == ' ') && (!at[length] || at[length] == ','))
+            return;
+    if (length && used + length + 3 < sizeof(overview->filled))
+        snprintf(filled + used, sizeof(overview->filled) - used, "%s%s", used ? ", " : "", name);
+}
+
 int nvt_overview_take_ranges(struct nvt_overview *overview, const struct nvt_overview_tree *tree,
                              struct nvt_error *err)
 {
@@ -99,6 +113,8 @@ int nvt_overview_take_ranges(struct nvt_overview *overview, const struct nvt_ove
     for (uint32_t i = 0; i < tree->count; i++)
         if (!candidates[i].is_hidden)
             candidates[shown++] = candidates[i];
+        else
+            note_filled(overview, nvt_strings_get(tree->names, tree->nodes[i].name, NULL));
     qsort(candidates, shown, sizeof(*candidates), by_weight);
     while (picked < shown && picked < NVT_OVERVIEW_ROWS &&
            (!picked || candidates[picked].weight >= LEAST_SHARE))

@@ -7,7 +7,7 @@
 
 /*
  * The ranges that take most of a unit, each with those around it, in the order in which they run; ranges that are all of the one
- * around them are left out, as that one stands for them. 0, or -1 with err (out of memory).
+ * around them are left out, as that one stands for them, and named (`filled`), unless the tree has every name. 0, or -1 with err (out of memory).
  */
 int nvt_overview_take_ranges(struct nvt_overview *overview, const struct nvt_overview_tree *tree,
                              struct nvt_error *err);

@@ -9,80 +9,19 @@
 #include "../../lib/people.h"
 #include "../../lib/quantity_text.h"
 #include "../../lib/render.h"
-#include "../../lib/shorten.h"
 #include "../../lib/text.h"
+#include "overview_open.h"
+#include "print.h"
 
 /* Where nobody says how large a screen is. */
 enum { WIDTH = 80, HEIGHT = 24 };
-/* Lines of rows at least, and at most where it is no terminal; ranks that are shown. */
-enum { ROWS_LEAST = 3, ROWS_MOST = 12, PARTS_MOST = 4 };
-
-struct print {
-    const struct nvt_overview *overview;
-    const struct nvt_screen *screen;
-    size_t width;
-    FILE *out;
-};
+/* Lines of rows at least, and at most where it is no terminal; ranks, and open ranges, that are shown. */
+enum { ROWS_LEAST = 3, ROWS_MOST = 12, PARTS_MOST = 4, OPEN_MOST = 3 };
 
 size_t nvt_overview_lines(const struct nvt_screen *screen, size_t taken)
 {
     const size_t height = screen->height ? screen->height : HEIGHT;
     return height > taken + 1 ? height - taken - 1 : 1;
-}
-
-/* --- texts --- */
-
-/* A text in so many columns, without its end where it has no room. Returns how many it took. */
-static size_t put_start(const struct print *print, const char *text, size_t room)
-{
-    const size_t width = nvt_text_width(text);
-    if (width <= room) {
-        nvt_render_visible(text, print->out);
-        return width;
-    }
-    const char *end = nvt_text_skip(text, room ? room - 1 : 0);
-    while (text < end)
-        nvt_utf8_write(nvt_char_visible(nvt_utf8_next(&text)), print->out);
-    fputs(room ? "…" : "", print->out);
-    return room;
-}
-
-static void put_part_of(const struct print *print, const char *text, const char *end)
-{
-    while (text < end)
-        nvt_utf8_write(nvt_char_visible(nvt_utf8_next(&text)), print->out);
-}
-
-/* The same without its middle. */
-static size_t put_ends(const struct print *print, const char *text, size_t room)
-{
-    static const struct nvt_shorten none = {0};
-    const size_t width = nvt_text_width(text);
-    if (width <= room || room < 4) {
-        nvt_render_visible(text, print->out);
-        return width;
-    }
-    return nvt_shorten_put(&none, text, room, print->out);
-}
-
-static void put_painted(const struct print *print, enum nvt_paint paint, const char *text)
-{
-    nvt_paint(print->screen, paint, print->out);
-    nvt_render_visible(text, print->out);
-    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
-}
-
-static void put_line(const struct print *print, enum nvt_paint paint, const char *text)
-{
-    nvt_paint(print->screen, paint, print->out);
-    (void)put_start(print, text, print->width);
-    nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
-    putc('\n', print->out);
-}
-
-static void put_blanks(const struct print *print, size_t count)
-{
-    fprintf(print->out, "%*s", (int)count, "");
 }
 
 /* "26 %", "0.9 %" of a fraction. */
@@ -104,7 +43,7 @@ static void minute_of(const struct nvt_overview *overview, char out[17])
         out[10] = ' ';
 }
 
-static void put_title(const struct print *print, const char *input)
+static void put_title(const struct nvt_print *print, const char *input)
 {
     const struct nvt_overview *overview = print->overview;
     char text[NVT_TITLE_MAX], programs[64], date[17], gpus[32] = "";
@@ -121,23 +60,23 @@ static void put_title(const struct print *print, const char *input)
     const size_t width = print->width, least = width / 3, taken = nvt_text_width(text);
     nvt_paint(print->screen, NVT_PAINT_TITLE, print->out);
     const size_t room = width > taken + least ? width - taken : least;
-    const size_t used = put_ends(print, what, room);
+    const size_t used = nvt_print_ends(print, what, room);
     nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
     nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
-    (void)put_start(print, text, width - used);
+    (void)nvt_print_start(print, text, width - used);
     nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
     putc('\n', print->out);
     if (overview->condition)
-        put_line(print, NVT_PAINT_FAINT, overview->condition);
+        nvt_print_line(print, NVT_PAINT_FAINT, overview->condition);
     putc('\n', print->out);
 }
 
 /* --- the headline: a number each, and what it is --- */
 
-static void put_fact(const struct print *print, const char *label, const char *value,
+static void put_fact(const struct nvt_print *print, const char *label, const char *value,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static void put_fact(const struct print *print, const char *label, const char *value,
+static void put_fact(const struct nvt_print *print, const char *label, const char *value,
                      const char *format, ...)
 {
     enum { LABEL = 13, VALUE = 9, BETWEEN = 3 };
@@ -147,16 +86,16 @@ static void put_fact(const struct print *print, const char *label, const char *v
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
     fprintf(print->out, "%-*s", LABEL, label);
-    put_blanks(print, VALUE - nvt_text_width(value));
-    put_painted(print, NVT_PAINT_TITLE, value);
-    put_blanks(print, BETWEEN);
+    nvt_print_blanks(print, VALUE - nvt_text_width(value));
+    nvt_print_painted(print, NVT_PAINT_TITLE, value);
+    nvt_print_blanks(print, BETWEEN);
     nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
-    (void)put_start(print, text, print->width - LABEL - VALUE - BETWEEN);
+    (void)nvt_print_start(print, text, print->width - LABEL - VALUE - BETWEEN);
     nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
     putc('\n', print->out);
 }
 
-static void put_iteration(const struct print *print)
+static void put_iteration(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     char text[NVT_OVERVIEW_TEXT];
@@ -164,7 +103,7 @@ static void put_iteration(const struct print *print)
              nvt_overview_unit_text(overview, text));
 }
 
-static void put_gpu(const struct print *print)
+static void put_gpu(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     char share[NVT_TIME_MAX], each[32] = "";
@@ -180,7 +119,7 @@ static void put_gpu(const struct print *print)
         put_fact(print, "GPU busy", share, "from its first operation to its last%s", each);
 }
 
-static void put_memory(const struct print *print)
+static void put_memory(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     char peak[NVT_TIME_MAX], reserved[NVT_TIME_MAX];
@@ -205,7 +144,7 @@ static int is_cold(const struct nvt_overview *overview)
     return overview->units > 1 && overview->first_ns > 2 * overview->unit_ns;
 }
 
-static void put_start_up(const struct print *print)
+static void put_start_up(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     char share[NVT_TIME_MAX], first[64] = "";
@@ -237,16 +176,17 @@ static size_t fact_lines(const struct nvt_overview *overview)
 
 /* --- ranks --- */
 
-static void put_part(const struct print *print, const struct nvt_overview_part *part, size_t name)
+static void put_part(const struct nvt_print *print, const struct nvt_overview_part *part,
+                     size_t name)
 {
     char share[NVT_TIME_MAX] = "", peak[NVT_TIME_MAX] = "";
     if (!isnan(part->gpu_share))
         share_text(part->gpu_share, share);
     if (!isnan(part->peak_bytes))
         nvt_binary_text(part->peak_bytes, peak);
-    const size_t taken = put_ends(print, part->name, name);
+    const size_t taken = nvt_print_ends(print, part->name, name);
     const char *time = NVT_TIME(part->unit_ns);
-    put_blanks(print, name - taken + 2 + 9 - nvt_text_width(time));
+    nvt_print_blanks(print, name - taken + 2 + 9 - nvt_text_width(time));
     fprintf(print->out, "%s  %9s", time, share);
     fprintf(print->out, *peak ? "  %9s\n" : "\n", peak);
 }
@@ -264,7 +204,7 @@ static size_t part_lines(const struct nvt_overview *overview)
 }
 
 /* The slowest ones and, where not all have room, the fastest. */
-static void put_parts(const struct print *print)
+static void put_parts(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     const size_t shown = parts_shown(overview);
@@ -307,7 +247,8 @@ enum { TIME = 10, SHARE = 7, GAP = 1 };
 enum { NAME = 14 };
 
 /* Returns how many columns it takes. */
-static size_t put_bar(const struct print *print, double share, size_t width, enum nvt_paint paint)
+static size_t put_bar(const struct nvt_print *print, double share, size_t width,
+                      enum nvt_paint paint)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     share = share > 1 ? 1 : share;
@@ -323,25 +264,25 @@ static size_t put_bar(const struct print *print, double share, size_t width, enu
 }
 
 /* A time, its share and a bar. Returns the blanks that belong behind it, which stand in front of what follows. */
-static size_t put_share(const struct print *print, const struct columns *columns, double ns,
+static size_t put_share(const struct nvt_print *print, const struct columns *columns, double ns,
                         size_t behind, enum nvt_paint paint)
 {
     char share[NVT_TIME_MAX];
     if (isnan(ns) || ns <= 0)
         return behind + TIME + SHARE + GAP + columns->bar;
     const char *time = NVT_TIME(ns);
-    put_blanks(print, behind + TIME - nvt_text_width(time));
+    nvt_print_blanks(print, behind + TIME - nvt_text_width(time));
     fprintf(print->out, "%s%*s%*s", time, SHARE, share_text(ns / columns->whole, share), GAP, "");
     return columns->bar - put_bar(print, ns / columns->whole, columns->bar, paint);
 }
 
-static void put_row(const struct print *print, const struct columns *columns,
+static void put_row(const struct nvt_print *print, const struct columns *columns,
                     const struct nvt_overview_row *row)
 {
     const size_t indent = 2 * (size_t)row->level, most = columns->name;
     const size_t blanks = indent + 8 < most ? indent : most > 8 ? most - 8 : 0;
-    put_blanks(print, blanks);
-    const size_t taken = blanks + put_ends(print, row->name, most - blanks);
+    nvt_print_blanks(print, blanks);
+    const size_t taken = blanks + nvt_print_ends(print, row->name, most - blanks);
     size_t behind = most - taken;
     if (columns->has_cpu)
         behind = put_share(print, columns, row->cpu_ns, behind, NVT_PAINT_CPU);
@@ -368,7 +309,7 @@ static double least_weight(const struct nvt_overview *overview, size_t room)
     return weights[room - 1];
 }
 
-static struct columns columns_of(const struct print *print)
+static struct columns columns_of(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     struct columns columns = {.whole = nvt_overview_whole(overview)};
@@ -394,7 +335,7 @@ static struct columns columns_of(const struct print *print)
     return columns;
 }
 
-static void put_headings(const struct print *print, const struct columns *columns)
+static void put_headings(const struct nvt_print *print, const struct columns *columns)
 {
     const struct nvt_overview *overview = print->overview;
     const char *heading = overview->are_kernels       ? "Kernels, of the GPU's work"
@@ -403,8 +344,8 @@ static void put_headings(const struct print *print, const struct columns *column
                                                       : "Ranges";
     const size_t place = TIME + SHARE + GAP + columns->bar;
     nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
-    const size_t taken = put_start(print, heading, columns->name + TIME - 4);
-    put_blanks(print, columns->name + TIME - 3 - taken);
+    const size_t taken = nvt_print_start(print, heading, columns->name + TIME - 4);
+    nvt_print_blanks(print, columns->name + TIME - 3 - taken);
     if (columns->has_cpu)
         fprintf(print->out, columns->has_gpu ? "CPU%*s" : "CPU", (int)place - 3, "");
     if (columns->has_gpu)
@@ -413,12 +354,15 @@ static void put_headings(const struct print *print, const struct columns *column
     putc('\n', print->out);
 }
 
-static void put_rows(const struct print *print, size_t room)
+static void put_rows(const struct nvt_print *print, size_t room)
 {
     const struct nvt_overview *overview = print->overview;
     const struct columns columns = columns_of(print);
     const double least = least_weight(overview, room);
     size_t left = room;
+    char text[NVT_OVERVIEW_TEXT * 2];
+    snprintf(text, sizeof(text), "--every-name shows what fills the range around it: %s",
+             overview->filled);
     if (!overview->row_count)
         return;
     put_headings(print, &columns);
@@ -429,14 +373,40 @@ static void put_rows(const struct print *print, size_t room)
             left--;
         }
     if (overview->lends)
-        put_line(print, NVT_PAINT_FAINT,
-                 "GPU work launched by other threads counts for the range that waits for it");
+        nvt_print_line(print, NVT_PAINT_FAINT,
+                       "GPU work launched by other threads counts for the range that waits for it");
+    if (*overview->filled)
+        nvt_print_line(print, NVT_PAINT_FAINT, text);
     putc('\n', print->out);
+}
+
+/* What is in no row, as it never ended: the first ones. */
+static size_t open_lines(const struct nvt_overview *overview)
+{
+    return overview->open_count ? 2 + (size_t)fmin(overview->open_count, OPEN_MOST) : 0;
+}
+
+static void put_open(const struct nvt_print *print)
+{
+    const struct nvt_overview *overview = print->overview;
+    char text[NVT_OVERVIEW_TEXT] = "Still open";
+    if (overview->open_count > OPEN_MOST)
+        snprintf(text, sizeof(text), "Still open, the first %d of %u names", OPEN_MOST,
+                 overview->open_count);
+    if (overview->open_count)
+        nvt_print_line(print, NVT_PAINT_FAINT, text);
+    for (uint32_t i = 0; i < overview->open_count && i < OPEN_MOST; i++) {
+        const size_t name = nvt_print_ends(print, overview->open[i].name, print->width / 3);
+        nvt_print_blanks(print, print->width / 3 + 2 - name);
+        (void)nvt_print_start(print, nvt_overview_open_text(&overview->open[i], text),
+                              print->width - print->width / 3 - 2);
+        fputs(i + 1 == overview->open_count || i + 1 == OPEN_MOST ? "\n\n" : "\n", print->out);
+    }
 }
 
 /* --- findings --- */
 
-static void put_finding(const struct print *print, size_t number, size_t cause)
+static void put_finding(const struct nvt_print *print, size_t number, size_t cause)
 {
     enum { NUMBER = 3, FROM = 20 }; /* FROM: columns of the trace that it is of, at most */
     const struct nvt_overview_finding *finding = &print->overview->findings[number];
@@ -448,13 +418,13 @@ static void put_finding(const struct print *print, size_t number, size_t cause)
     fprintf(print->out, "%zu  ", number + 1);
     nvt_paint(print->screen, finding->share >= 0.2 ? NVT_PAINT_BAD : NVT_PAINT_WARN, print->out);
     const char *rest = nvt_text_skip(line, cause);
-    put_part_of(print, line, rest);
+    nvt_print_part(print, line, rest);
     nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
     nvt_render_visible(rest, print->out);
     if (has_several) {
         nvt_paint(print->screen, NVT_PAINT_FAINT, print->out);
-        put_blanks(print, 2);
-        (void)put_ends(print, of, FROM);
+        nvt_print_blanks(print, 2);
+        (void)nvt_print_ends(print, of, FROM);
         nvt_paint(print->screen, NVT_PAINT_NONE, print->out);
     }
     putc('\n', print->out);
@@ -466,7 +436,7 @@ static size_t finding_lines(const struct nvt_overview *overview)
 }
 
 /* And how many there are of them all. */
-static void put_finding_heading(const struct print *print)
+static void put_finding_heading(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     char text[120], more[48] = "";
@@ -474,10 +444,10 @@ static void put_finding_heading(const struct print *print)
         snprintf(more, sizeof(more), ", the first %u of %u", overview->finding_count,
                  overview->found);
     snprintf(text, sizeof(text), "Findings%s", more);
-    put_line(print, NVT_PAINT_FAINT, text);
+    nvt_print_line(print, NVT_PAINT_FAINT, text);
 }
 
-static void put_findings(const struct print *print)
+static void put_findings(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
     char text[160];
@@ -495,7 +465,7 @@ static void put_findings(const struct print *print)
                  overview->idle_rules && !overview->is_cut
                      ? "; the others need data that the input lacks"
                      : "");
-        put_line(print, overview->is_cut ? NVT_PAINT_WARN : NVT_PAINT_GOOD, text);
+        nvt_print_line(print, overview->is_cut ? NVT_PAINT_WARN : NVT_PAINT_GOOD, text);
     }
     for (size_t i = 0; i < overview->finding_count; i++)
         put_finding(print, i, cause > 28 ? 28 : cause);
@@ -507,50 +477,52 @@ static void put_findings(const struct print *print)
 enum { COMMANDS = 2 };
 
 /* A command line, and what it shows where there is room for that. */
-static void put_command(const struct print *print, size_t indent, const char *command,
+static void put_command(const struct nvt_print *print, size_t indent, const char *command,
                         const char *input, const char *what)
 {
     char text[NVT_TITLE_MAX];
     snprintf(text, sizeof(text), "nvtally %s %s", command, input);
-    const size_t taken = indent + put_ends(print, text, print->width - indent);
+    const size_t taken = indent + nvt_print_ends(print, text, print->width - indent);
     if (taken + strlen(what) <= print->width)
-        put_painted(print, NVT_PAINT_FAINT, what);
+        nvt_print_painted(print, NVT_PAINT_FAINT, what);
 }
 
-static void put_commands(const struct print *print, const char *input)
+static void put_commands(const struct nvt_print *print, const char *input)
 {
     static const char label[] = "Next  ";
     const size_t indent = sizeof(label) - 1;
-    put_painted(print, NVT_PAINT_FAINT, label);
+    nvt_print_painted(print, NVT_PAINT_FAINT, label);
     put_command(print, indent, "diagnose", input, "   evidence, remedies");
     putc('\n', print->out);
-    put_blanks(print, indent);
+    nvt_print_blanks(print, indent);
     put_command(print, indent, "report", input, "   all as one HTML page");
     putc('\n', print->out);
 }
 
-static struct print print_of(const struct nvt_overview *overview,
-                             const struct nvt_overview_view *view, FILE *out)
+static struct nvt_print print_of(const struct nvt_overview *overview,
+                                 const struct nvt_overview_view *view, FILE *out)
 {
     enum { NARROWEST = 60 };
     const size_t width = view->screen.width ? view->screen.width : WIDTH;
-    return (struct print){overview, &view->screen, width < NARROWEST ? NARROWEST : width, out};
+    return (struct nvt_print){overview, &view->screen, width < NARROWEST ? NARROWEST : width, out};
 }
 
 void nvt_overview_print(const struct nvt_overview *overview, const struct nvt_overview_view *view,
                         FILE *out)
 {
-    const struct print print = print_of(overview, view, out);
-    const size_t notes = (overview->condition ? 1u : 0u) + (overview->lends ? 1u : 0u);
-    const size_t taken = 4 + notes + fact_lines(overview) + part_lines(overview) +
-                         finding_lines(overview) + COMMANDS;
+    const struct nvt_print print = print_of(overview, view, out);
+    const size_t notes = (overview->condition ? 1u : 0u) + (overview->lends ? 1u : 0u) +
+                         (*overview->filled ? 1u : 0u);
+    const size_t taken = 4 + notes + open_lines(overview) + fact_lines(overview) +
+                         part_lines(overview) + finding_lines(overview) + COMMANDS;
     size_t rows = view->lines > taken + ROWS_LEAST ? view->lines - taken : ROWS_LEAST;
     if (!view->screen.height)
         rows = ROWS_MOST;
     put_title(&print, view->input);
     if (overview->programs > 1) {
         put_parts(&print);
-        put_line(&print, NVT_PAINT_FAINT, "Ranges: nvtally stats TRACE, nvtally compare A vs B");
+        nvt_print_line(&print, NVT_PAINT_FAINT,
+                       "Ranges: nvtally stats TRACE, nvtally compare A vs B");
         putc('\n', out);
     } else {
         put_iteration(&print);
@@ -560,6 +532,7 @@ void nvt_overview_print(const struct nvt_overview *overview, const struct nvt_ov
         putc('\n', out);
         put_parts(&print);
         put_rows(&print, rows);
+        put_open(&print);
     }
     put_findings(&print);
     put_commands(&print, view->input);
@@ -570,7 +543,7 @@ void nvt_overview_print(const struct nvt_overview *overview, const struct nvt_ov
 void nvt_overview_print_study(const struct nvt_overview_study *study,
                               const struct nvt_overview_view *view, FILE *out)
 {
-    const struct print print = print_of(NULL, view, out);
+    const struct nvt_print print = print_of(NULL, view, out);
     char runs[NVT_TIME_MAX], peak[NVT_TIME_MAX], bad[64] = ", all ok";
     snprintf(runs, sizeof(runs), "%u", study->runs);
     if (study->out_of_memory || study->failed)
@@ -591,7 +564,7 @@ size_t nvt_overview_end_lines(const struct nvt_overview *overview)
 void nvt_overview_print_end(const struct nvt_overview *overview,
                             const struct nvt_overview_view *view, FILE *out)
 {
-    const struct print print = print_of(overview, view, out);
+    const struct nvt_print print = print_of(overview, view, out);
     putc('\n', out);
     if (overview->finding_count)
         put_findings(&print);

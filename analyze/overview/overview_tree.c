@@ -75,7 +75,11 @@ static int find_alike(struct build *build, const struct nvt_input *input)
             if (plain_name(build, ranges->name[row]) == NVT_NO_STRING)
                 return -1;
     }
-    build->alike = nvt_alike_names(build->tree->names, &has_alike);
+    const size_t names = nvt_strings_count(build->tree->names);
+    build->alike = build->tree->with_every_name ? malloc((names + 1) * sizeof(*build->alike))
+                                                : nvt_alike_names(build->tree->names, &has_alike);
+    for (size_t i = 0; build->tree->with_every_name && build->alike && i < names; i++)
+        build->alike[i] = (uint32_t)i;
     return build->alike ? 0 : -1;
 }
 

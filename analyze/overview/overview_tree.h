@@ -1,7 +1,7 @@
 /*
  * The ranges of an overview's units as a tree of names: what each takes of a unit, on the CPU and on GPUs.
  *
- * A node is a path of names (without numbers where four and more are alike). Of iterations the ranges of their own thread
+ * A node is a path of names (without numbers where four and more are alike, unless each is wanted). Of iterations the ranges of their own thread
  * count, below the iteration, and those of other threads during it below a root of their own, if they are wanted; without
  * iterations those of all threads. GPU work belongs to ranges as project.h says; it counts once
  * where operations run side by side on one GPU, and of several GPUs on average.
@@ -18,9 +18,10 @@ struct nvt_overview_node {
     double cpu_ns, gpu_ns, calls;
 };
 
-/* Zero-initialise but for `with_others`; release with nvt_overview_tree_free, also after a failure. */
+/* Zero-initialise but for the first two; release with nvt_overview_tree_free, also after a failure. */
 struct nvt_overview_tree {
     int with_others;                 /* ranges of other threads than the iterations' are wanted */
+    int with_every_name;             /* names that are alike are not one */
     uint32_t others;                 /* 1 and their root; 0: there are none */
     struct nvt_overview_node *nodes; /* in the order in which they were seen first */
     uint32_t count;

@@ -7,6 +7,7 @@
 #include "../../lib/sample.h"
 #include "../device/devices.h"
 #include "../device/gaps.h"
+#include "overview_open.h"
 
 /* --- how busy a GPU is --- */
 
@@ -128,11 +129,11 @@ static int add_trace(struct nvt_overview_units *units, const struct nvt_input *i
                                      .trace = at,
                                      .process = trace->threads.process[trace->ranges.thread[row]]});
     }
-    if (!units->are_iterations && trace->last_ns > trace->first_ns)
-        status = add_unit(units, (struct nvt_overview_unit){.start = trace->first_ns,
-                                                            .end = trace->last_ns,
-                                                            .trace = at,
-                                                            .process = NVT_NONE});
+    const int64_t end = units->are_iterations ? 0 : nvt_overview_end(trace);
+    if (!units->are_iterations && end > trace->first_ns)
+        status = add_unit(
+            units, (struct nvt_overview_unit){
+                       .start = trace->first_ns, .end = end, .trace = at, .process = NVT_NONE});
     if (status)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     return add_gpus(units, trace, from, err);

@@ -276,6 +276,14 @@ static void note_end(struct nvt_file_reader *reader, const struct nvt_device_pro
                    (double)ns / 1e6);
 }
 
+static void note_records(struct nvt_trace *trace, uint64_t count, const char *which,
+                         const char *what)
+{
+    if (count)
+        nvt_trace_note(trace, "%llu device record%s%s %s %s", (unsigned long long)count,
+                       count == 1 ? "" : "s", which, count == 1 ? "was" : "were", what);
+}
+
 static void note_missing(struct nvt_file_reader *reader)
 {
     const struct nvt_file_devices *devices = &reader->devices;
@@ -283,18 +291,10 @@ static void note_missing(struct nvt_file_reader *reader)
     for (size_t i = 0; i < devices->process_count; i++)
         if (devices->processes[i].is_used)
             note_end(reader, &devices->processes[i]);
-    if (devices->lost_cupti)
-        nvt_trace_note(trace, "%llu device records were lost, because CUPTI had no room for them",
-                       (unsigned long long)devices->lost_cupti);
-    if (devices->lost_ring)
-        nvt_trace_note(trace, "%llu device records were lost at a full buffer",
-                       (unsigned long long)devices->lost_ring);
-    if (devices->unknown)
-        nvt_trace_note(trace, "%llu device records of kinds unknown to the collector were left out",
-                       (unsigned long long)devices->unknown);
-    if (devices->untimed)
-        nvt_trace_note(trace, "%llu device records without times were left out",
-                       (unsigned long long)devices->untimed);
+    note_records(trace, devices->lost_cupti, "", "lost, because CUPTI had no room");
+    note_records(trace, devices->lost_ring, "", "lost at a full buffer");
+    note_records(trace, devices->unknown, " of a kind unknown to the collector", "left out");
+    note_records(trace, devices->untimed, " without times", "left out");
 }
 
 /* What the trace says it was taken on: the GPU before the processor, unless it is named already. */

@@ -405,7 +405,7 @@ static void note_counts(const struct nvt_perfetto *reader, int cut)
     };
     for (size_t i = 0; i < NVT_COUNT_OF(notes); i++)
         if (notes[i].count)
-            nvt_trace_note(trace, "%" PRIu64 " %s", notes[i].count, notes[i].what);
+            nvt_trace_note(trace, "%s (%" PRIu64 ")", notes[i].what, notes[i].count);
     if (cut)
         nvt_trace_warn(trace,
                        "ends in the middle, after packet %" PRIu64

@@ -91,6 +91,6 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
     "lone backslashes, needless commas and comments (%llu)"
 
 /* A note about what stands for no time (docs/trace-format.md, DEVICE), of how many. */
-#define NVT_UNTIMED_NOTE "%llu events without times, or that end before they begin, were left out"
+#define NVT_UNTIMED_NOTE "left out: events without times, or that end before they begin (%llu)"
 
 #endif

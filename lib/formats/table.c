@@ -230,9 +230,11 @@ static void put_rest(const struct writing *writing, const struct nvt_table *tabl
 {
     char text[200];
     if (writing->tables->more)
-        snprintf(text, sizeof(text), "… %zu more rows: %s", rows, writing->tables->more);
+        snprintf(text, sizeof(text), "… %zu more row%s: %s", rows, rows == 1 ? "" : "s",
+                 writing->tables->more);
     else
-        snprintf(text, sizeof(text), "… %zu more rows: -r %s", rows, nvt_table_name(table));
+        snprintf(text, sizeof(text), "… %zu more row%s: -r %s", rows, rows == 1 ? "" : "s",
+                 nvt_table_name(table));
     put_faint(writing, text);
 }
 
