@@ -232,6 +232,9 @@ static int take_levels(const char *text, struct env *env, struct nvt_error *err)
     if (levels.trace & ~TRACE_POSSIBLE && strcmp(text, "full") != 0 && strcmp(text, "all") != 0)
         return nvt_fail(err, "--trace %s: %s cannot be recorded later: nvtally record --dormant",
                         text, refused);
+    if (levels.has_counters)
+        return nvt_fail(err, "--trace %s: counters cannot be chosen here: nvtally record --dormant",
+                        text);
     env->standing.trace = levels.trace & TRACE_POSSIBLE;
     return env->standing.trace ? 0 : nvt_fail(err, "--trace none leaves nothing to record");
 }

@@ -127,24 +127,34 @@ static size_t word_of(const char *text, size_t length)
     return i;
 }
 
-/* A word of the list. Behind "metrics=" come names of metrics, up to a rate or a word that is a level. */
+/* A word of the list. Behind "metrics=" come names of metrics, up to a rate or a word that is a level; behind "counters=" those of
+ * counters. */
 static int take_word(const char *text, const char *at, size_t length, struct nvt_levels *levels,
                      struct nvt_error *err)
 {
-    static const char metrics[] = "metrics";
-    const size_t prefix = sizeof(metrics) - 1;
+    static const char metrics[] = "metrics", counters[] = "counters=";
+    const size_t prefix = sizeof(metrics) - 1, name = sizeof(counters) - 1;
     if (length >= prefix && !strncmp(at, metrics, prefix) &&
         (length == prefix || strchr("=@", at[prefix]))) {
         add(levels, word_of(metrics, prefix));
+        levels->names_counters = 0;
         return nvt_metrics_wish_begin(&levels->metrics, at + prefix, length - prefix, err);
+    }
+    if (length >= name && !strncmp(at, counters, name)) {
+        add(levels, word_of(counters, name - 1));
+        levels->metrics.is_open = 0;
+        levels->has_counters = levels->names_counters = 1;
+        return nvt_counter_wish_add(&levels->counters, at + name, length - name, err);
     }
     const size_t word = word_of(at, length);
     if (word < NVT_COUNT_OF(words))
         add(levels, word);
+    else if (levels->names_counters)
+        return nvt_counter_wish_add(&levels->counters, at, length, err);
     else
         return levels->metrics.is_open ? nvt_metrics_wish_add(&levels->metrics, at, length, err)
                                        : fail_unknown(text, at, length, err);
-    levels->metrics.is_open = 0;
+    levels->metrics.is_open = levels->names_counters = 0;
     return 0;
 }
 

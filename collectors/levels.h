@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "../lib/error.h"
+#include "counter_wish.h"
 #include "metrics_wish.h"
 
 struct nvt_levels {
@@ -16,7 +17,10 @@ struct nvt_levels {
     uint64_t
         asked; /* of these, what was named by itself: where nothing of it comes, that is worth a line */
     struct nvt_metrics_wish metrics; /* of the level of that name */
-    int is_none;                     /* "none", a word of nsys, which stands alone: trace is 0 */
+    int has_counters;                /* counters=NAME,…: which ones */
+    int names_counters;              /* while a list is read: another name is a counter's */
+    struct nvt_counter_wish counters;
+    int is_none; /* "none", a word of nsys, which stands alone: trace is 0 */
     char unrecorded
         [128]; /* words of nsys whose calls are not recorded, with ", " between; "": none */
 };

@@ -331,6 +331,8 @@ static int take_levels(const char *text, struct nvt_record_request *request, uin
     request->is_none = levels.is_none;
     request->asked = levels.asked;
     request->options.metrics = levels.metrics;
+    request->options.has_counters = levels.has_counters;
+    request->options.counters = levels.counters;
     if (*levels.unrecorded)
         snprintf(request->notes + used, sizeof(request->notes) - used,
                  "--trace: calls of %s are not recorded\n", levels.unrecorded);

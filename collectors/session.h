@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "../lib/error.h"
+#include "counter_wish.h"
 #include "../lib/python_stacks.h"
 #include "attend.h"
 #include "metrics_wish.h"
@@ -35,6 +36,8 @@ struct nvt_record_options {
     struct nvt_metrics_wish metrics; /* of NVT_TRACE_METRICS */
     const char *
         counters_of; /* a range, which is captured: metrics are counted over it, in place of samples; or NULL */
+    int has_counters; /* those that --trace counters=NAME,… names; else the usual ones */
+    struct nvt_counter_wish counters;
     int level;     /* of zstd; 0 stores uncompressed */
     int overwrite; /* a trace that is there is written over; else it is kept under another name */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */

@@ -67,6 +67,7 @@ static void describe(const struct nvt_standing *standing, int32_t holder, uint64
     page->on_full = NVT_ON_FULL_WAIT;
     page->slots = standing->slots;
     page->trace = standing->trace;
+    page->usual_counters = NVT_COUNTS_USUAL;
     page->pid_space = stat(NVT_PID_SPACE, &status) ? 0 : status.st_ino;
     page->where_least = UINT64_MAX;
     page->is_dormant = page->is_standing = 1;

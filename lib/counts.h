@@ -13,6 +13,10 @@
 #include <stdint.h>
 
 #define NVT_COUNTS_SCHEMA 0x4e5643u
+#define NVT_CHOSEN_MOST   4
+
+/* The hardware counters that are counted unless others are named: those from NVT_COUNT_CYCLES to NVT_COUNT_BRANCH_MISSES, a bit each. */
+#define NVT_COUNTS_USUAL 0xfu
 
 /*
  * CPU time: CLOCK_THREAD_CPUTIME_ID, in ns. Faults and switches: getrusage(RUSAGE_THREAD), see its manual page. Cycles and what follows:
@@ -33,8 +37,12 @@ enum nvt_count {
     NVT_COUNT_CACHE_MISSES, /* of the last cache */
     NVT_COUNT_BRANCH_MISSES,
     NVT_COUNT_MIGRATIONS, /* times that the thread went on on another core */
-    NVT_COUNT_COUNT
+    NVT_COUNT_CHOSEN, /* the first of NVT_CHOSEN_MOST that --trace counters=NAME,… names as well */
+    NVT_COUNT_COUNT = NVT_COUNT_CHOSEN + NVT_CHOSEN_MOST
 };
+
+/* The fact of a trace with the names of the chosen ones, "L1-dcache-load-misses,r01c2", in the order of their counts. */
+#define NVT_FACT_CHOSEN "counters"
 
 /* Those that every system has, but for migrations. */
 #define NVT_COUNTS_SOFTWARE ((1u << NVT_COUNT_CYCLES) - 1)

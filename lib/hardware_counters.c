@@ -64,7 +64,8 @@ static void explain(int error, char *why, size_t size)
 int nvt_hardware_counters(char *why, size_t size)
 {
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-    const int descriptor = nvt_hardware_counter_open(PERF_COUNT_HW_INSTRUCTIONS, -1);
+    const int descriptor =
+        nvt_hardware_counter_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, -1);
     if (descriptor < 0) {
         explain(errno, why, size);
         return 0;

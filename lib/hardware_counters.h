@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 /*
- * Open a counter (PERF_COUNT_HW_…) of the calling thread in user code; `group`: the descriptor of the first one of its group, -1: it is
- * the first. A descriptor, or -1 with errno.
+ * Open a counter (`type` and `config` of struct perf_event_attr) of the calling thread in user code; `group`: the descriptor of the
+ * first one of its group, -1: it is the first. A descriptor, or -1 with errno.
  */
-static inline int nvt_hardware_counter_open(uint64_t counter, int group)
+static inline int nvt_hardware_counter_open(uint32_t type, uint64_t config, int group)
 {
-    struct perf_event_attr attributes = {.type = PERF_TYPE_HARDWARE,
+    struct perf_event_attr attributes = {.type = type,
                                          .size = sizeof(attributes),
-                                         .config = counter,
+                                         .config = config,
                                          .exclude_kernel = 1,
                                          .exclude_hv = 1};
     return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC);

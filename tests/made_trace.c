@@ -13,6 +13,7 @@
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
+#include "../lib/topdown.h"
 
 struct maker make_begin(void)
 {
@@ -518,6 +519,8 @@ static void count(struct maker *maker, const struct program *program, int64_t st
         return;
     if (!maker->trace->event_costs.count)
         nvt_event_cost_add(maker->trace, &cost);
+    if (program->topdown)
+        nvt_trace_set_meta(maker->trace, NVT_FACT_TOPDOWN, program->topdown);
     row.start = start;
     row.end = maker->now;
     row.thread = maker->thread;

@@ -127,6 +127,7 @@ struct program {
     int crowd;             /* so many more threads take 2 ms of processor time in each iteration */
     /* What each iteration has on the CPU; without cpu_ns nothing. A minor fault costs 500 ns. */
     struct nvt_range_count counts;
+    const char *topdown; /* the set that its chosen counters are; NULL: none */
     /* Metrics of the GPU, %; 0: there is none of them. `metric_share`: % of the samples that have them, the others are 0; 0: all. */
     double dram, tensor, pcie, sm_active;
     int metric_share;

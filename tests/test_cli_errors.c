@@ -319,6 +319,7 @@ static void test_unknown_values(void **state)
         {"nvtally", "record", "--trace", "kernel,metrics=no_such_metric", "--", "true"},
         {"nvtally", "record", "--trace", "metrics@no_such_rate", "--", "true"},
         {"nvtally", "record", "--counters-of", "no_such", "--capture", "r", "--", "true"},
+        {"nvtally", "record", "--trace", "counters=no_such_counter", "--", "true"},
         {"nvtally", "record", "--on-full", "no_such_way", "--", "true"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(bad); i++)

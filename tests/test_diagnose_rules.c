@@ -20,6 +20,13 @@
 #include "made_trace.h"
 #include "random_kit.h"
 
+/* Of 30,000 slots of a core that has 6 in a cycle: of the front end, of the back end, operations dispatched and retired. */
+#define SLOTS(time, front, back, dispatched, retired)                                              \
+    {                                                                                              \
+        .cpu_ns = time, .cycles = 5000, .chosen0 = front, .chosen1 = back, .chosen2 = dispatched,  \
+        .chosen3 = retired                                                                         \
+    }
+
 static const struct trouble {
     const struct nvt_rule *rule;
     const char *says; /* in `what` */
@@ -373,6 +380,31 @@ static const struct trouble {
        .kernel_ns = 1000,
        .counts =
            {.cpu_ns = 190000, .cycles = 2000000, .instructions = 500000, .cache_misses = 5000}}}},
+    /* Not as many slots, or in code that takes little time, or of counters that are others. */
+    {&nvt_rule_slots,
+     "range iteration is backend-bound: 60 % of the core's slots wait for data or for units",
+     {.host_ns = 1000000, .topdown = "amd-zen4", .counts = SLOTS(990000, 3000, 18000, 4500, 4200)},
+     {{.host_ns = 1000000, .topdown = "amd-zen4", .counts = SLOTS(990000, 3000, 17700, 4500, 4200)},
+      {.host_ns = 1000000,
+       .topdown = "amd-zen4",
+       .kernels = 1,
+       .kernel_ns = 1000,
+       .counts = SLOTS(190000, 3000, 18000, 4500, 4200)},
+      {.host_ns = 1000000, .counts = SLOTS(990000, 3000, 18000, 4500, 4200)}}},
+    {&nvt_rule_slots,
+     "range iteration is frontend-bound: 35 % of the core's slots get no instructions in time",
+     {.host_ns = 1000000,
+      .topdown = "amd-zen4",
+      .counts = SLOTS(990000, 10500, 3000, 15000, 15000)},
+     {{.host_ns = 1000000,
+       .topdown = "amd-zen4",
+       .counts = SLOTS(990000, 10400, 3000, 15000, 15000)}}},
+    {&nvt_rule_slots,
+     "range iteration speculates badly: 25 % of the core's slots",
+     {.host_ns = 1000000, .topdown = "amd-zen4", .counts = SLOTS(990000, 3000, 3000, 16500, 9000)},
+     {{.host_ns = 1000000,
+       .topdown = "amd-zen4",
+       .counts = SLOTS(990000, 3000, 3000, 16400, 9000)}}},
     {&nvt_rule_dram,
      "device memory is at 76 % of its peak for 100 % of the time, most of it in gemm",
      {.kernels = 10, .kernel_ns = 80000, .dram = 76},
@@ -1021,34 +1053,34 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"20 of 50 rules skipped: no device operations in the trace (nvtally record --trace "
+         {"20 of 51 rules skipped: no device operations in the trace (nvtally record --trace "
           "kernel, on a ",
-          "1 of 50 rules skipped: no API calls in the trace",
-          "2 of 50 rules skipped: no memory events in the trace",
-          "4 of 50 rules skipped: no iterations in the trace",
+          "1 of 51 rules skipped: no API calls in the trace",
+          "2 of 51 rules skipped: no memory events in the trace",
+          "4 of 51 rules skipped: no iterations in the trace",
           "; for training, nvtally record --pytorch)\n",
           " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
         {1,
          1,
-         {"2 of 50 rules skipped: no memory events in the trace (",
-          "9 of 50 rules skipped: no NVTX ranges in the trace",
-          "3 of 50 rules skipped: no GPU metrics in the trace (nvtally record --trace "
+         {"2 of 51 rules skipped: no memory events in the trace (",
+          "9 of 51 rules skipped: no NVTX ranges in the trace",
+          "3 of 51 rules skipped: no GPU metrics in the trace (nvtally record --trace "
           "metrics)\n",
           " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
         {0,
          2,
-         {"2 of 50 rules skipped: no memory events in the traces (",
-          "4 of 50 rules skipped: no iterations in the traces",
-          "3 of 50 rules skipped: no GPU metrics in the traces",
+         {"2 of 51 rules skipped: no memory events in the traces (",
+          "4 of 51 rules skipped: no iterations in the traces",
+          "3 of 51 rules skipped: no GPU metrics in the traces",
           " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
         {0,
          3,
-         {"3 of 50 rules skipped: no GPU metrics in the traces",
+         {"3 of 51 rules skipped: no GPU metrics in the traces",
           " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 50 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};

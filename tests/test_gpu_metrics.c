@@ -206,6 +206,22 @@ static void truth_lies_within_the_bounds(void **state)
 
 /* --- the report --------------------------------------------------------------------------------- */
 
+/* Samples of "SMs Active" of a GPU with an identity, 10 us apart. */
+static void add_gpu_samples(struct maker *maker, const char *gpu)
+{
+    const struct nvt_counter row = {
+        .process = maker->process,
+        .domain = nvt_trace_domain(maker->trace, maker->process, "GPU 0"),
+        .name = nvt_strings_add_text(maker->trace->strings, "SMs Active"),
+        .unit = nvt_strings_add_text(maker->trace->strings, "Throughput %"),
+        .gpu = nvt_strings_add_text(maker->trace->strings, gpu),
+        .values = NVT_COUNTER_ABSOLUTE,
+        .is_of_machine = 1};
+    const uint32_t counter = nvt_counter_add(maker->trace, &row);
+    for (int64_t i = 0; i <= maker->now / 10000; i++)
+        add_sample(maker, counter, 10000 * i, 80);
+}
+
 /* A range with two kernels, of 60 and 40 us with 5 us before them, and one whose kernel is too short. */
 static void metrics_are_those_of_ranges_and_kernels(void **state)
 {
@@ -307,6 +323,43 @@ static void roofline_has_what_was_counted(void **state)
     nvt_trace_free(trace);
 }
 
+/* Two processes at work on one GPU: samples are of both, and a line says so. Of two GPUs, or one process, none does. */
+static void shared_devices_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *gpus[2];
+        int is_told;
+    } cases[] = {{{"GPU-1", "GPU-1"}, 1}, {{"GPU-1", "GPU-2"}, 0}, {{"GPU-1", NULL}, 0}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct maker maker = make_begin();
+        for (int k = 0; k < 2 && cases[i].gpus[k]; k++) {
+            make_process(&maker, 10 + k, 0);
+            const struct nvt_device device = {
+                .process = maker.process,
+                .name = nvt_strings_add_text(maker.trace->strings, "NVIDIA H100 80GB HBM3"),
+                .gpu = nvt_strings_add_text(maker.trace->strings, cases[i].gpus[k])};
+            nvt_device_add(maker.trace, &device);
+            const int64_t start = maker.now;
+            make_launch(&maker, "gemm", 100000);
+            make_range(&maker, "forward", start);
+        }
+        maker.now = 400000;
+        add_gpu_samples(&maker, "GPU-1");
+        struct nvt_trace *trace = make_end(&maker);
+        char *note = NULL;
+        char *text =
+            make_report("gpu_metrics_by_range", &trace, 1, cases[i].is_told ? &note : NULL);
+        assert_non_null(strstr(text, ":forward,GPU 0,SMs Active"));
+        if (cases[i].is_told)
+            assert_string_equal(note, "note: 2 processes use one device (NVIDIA H100 80GB HBM3): "
+                                      "its metrics are those of all\n");
+        free(text);
+        free(note);
+        nvt_trace_free(trace);
+    }
+}
+
 /* --- permissions -------------------------------------------------------------------------------- */
 
 static void put(const char *name, const char *text)
@@ -361,6 +414,7 @@ int main(void)
         cmocka_unit_test(metrics_are_those_of_ranges_and_kernels),
         cmocka_unit_test(roofline_has_dram_as_bytes),
         cmocka_unit_test(roofline_has_what_was_counted),
+        cmocka_unit_test(shared_devices_are_told),
         cmocka_unit_test(permissions_are_told),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

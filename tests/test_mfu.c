@@ -30,20 +30,20 @@ static void operators_have_the_work_of_their_shapes(void **state)
     } cases[] = {
         /* 2 * 2 * 4 * 3; 6 + 12 + 8 numbers of 4 bytes. */
         {"aten::mm",
-         {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}},
+         {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}, 0, {""}},
          "{\"flops\":48,\"bytes\":104,\"precision\":\"fp32\"}"},
         {"aten::addmm",
-         {3, 3, {1, 2, 2}, {{4}, {2, 3}, {3, 4}}, {"c10::BFloat16", "c10::BFloat16"}},
+         {3, 3, {1, 2, 2}, {{4}, {2, 3}, {3, 4}}, {"c10::BFloat16", "c10::BFloat16"}, 0, {""}},
          "{\"flops\":48,\"bytes\":52,\"precision\":\"bf16\"}"},
         {"aten::bmm",
-         {2, 2, {3, 3}, {{10, 2, 3}, {10, 3, 4}}, {"c10::Half", "c10::Half"}},
+         {2, 2, {3, 3}, {{10, 2, 3}, {10, 3, 4}}, {"c10::Half", "c10::Half"}, 0, {""}},
          "{\"flops\":480,\"bytes\":520,\"precision\":\"fp16\"}"},
         {"aten::mv",
-         {2, 2, {2, 1}, {{2, 3}, {3}}, {"float", "float"}},
+         {2, 2, {2, 1}, {{2, 3}, {3}}, {"float", "float"}, 0, {""}},
          "{\"flops\":12,\"bytes\":44,\"precision\":\"fp32\"}"},
         /* 4 * b h s t d with b 2, h 3, s 5, t 7, d 11; twice q, twice k, of 2 bytes. */
         {"aten::_scaled_dot_product_flash_attention",
-         {3, 3, {4, 4, 4}, {{2, 3, 5, 11}, {2, 3, 7, 11}}, {"c10::Half", "c10::Half"}},
+         {3, 3, {4, 4, 4}, {{2, 3, 5, 11}, {2, 3, 7, 11}}, {"c10::Half", "c10::Half"}, 0, {""}},
          "{\"flops\":9240,\"bytes\":3168,\"precision\":\"fp16\"}"},
         /* Ten times b h s t d: the first input is the gradient. */
         {"aten::_scaled_dot_product_flash_attention_backward",
@@ -51,16 +51,18 @@ static void operators_have_the_work_of_their_shapes(void **state)
           4,
           {4, 4, 4, 4},
           {{2, 3, 5, 11}, {2, 3, 5, 11}, {2, 3, 7, 11}},
-          {"c10::Half", "c10::Half"}},
+          {"c10::Half", "c10::Half"},
+          0,
+          {""}},
          "{\"flops\":23100,\"bytes\":6336,\"precision\":\"fp16\"}"},
         /* Matrices that do not fit, a dimension too few, another type, another operator, no types. */
-        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {4, 4}}, {"float", "float"}}, NULL},
-        {"aten::mm", {2, 2, {2, 1}, {{2, 3}, {3}}, {"float", "float"}}, NULL},
-        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"c10::complex<f"}}, NULL},
-        {"aten::mm", {1, 1, {2}, {{2, 3}}, {"float"}}, NULL},
-        {"aten::mm", {2, 2, {2, 2}, {{0, 3}, {3, 4}}, {"float", "float"}}, NULL},
-        {"aten::matmul", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}}, NULL},
-        {"aten::mm", {2, 0, {2, 2}, {{2, 3}, {3, 4}}, {""}}, NULL},
+        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {4, 4}}, {"float", "float"}, 0, {""}}, NULL},
+        {"aten::mm", {2, 2, {2, 1}, {{2, 3}, {3}}, {"float", "float"}, 0, {""}}, NULL},
+        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"c10::complex<f"}, 0, {""}}, NULL},
+        {"aten::mm", {1, 1, {2}, {{2, 3}}, {"float"}, 0, {""}}, NULL},
+        {"aten::mm", {2, 2, {2, 2}, {{0, 3}, {3, 4}}, {"float", "float"}, 0, {""}}, NULL},
+        {"aten::matmul", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}, 0, {""}}, NULL},
+        {"aten::mm", {2, 0, {2, 2}, {{2, 3}, {3, 4}}, {""}, 0, {""}}, NULL},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         char work[NVT_OPERATOR_WORK_MAX] = "";
@@ -73,6 +75,114 @@ static void operators_have_the_work_of_their_shapes(void **state)
     }
     assert_true(nvt_is_operator_with_work("aten::mm"));
     assert_false(nvt_is_operator_with_work("aten::linear"));
+}
+
+/* Of 2 images: 3 planes of 8 x 8 to 4 of 4 x 4 by 4 * 3 * 3 * 3 weights, 2 * 2 * 16 * 108 FLOPs. */
+static void convolutions_have_the_work_of_their_shapes(void **state)
+{
+    (void)state;
+#define FORWARD(transposed)                                                                        \
+    9,                                                                                             \
+    {                                                                                              \
+        "", "", "", "[2, 2]", "[1, 1]", "[1, 1]", transposed, "[0, 0]", "1"                        \
+    }
+#define BACKWARD(mask)                                                                             \
+    11,                                                                                            \
+    {                                                                                              \
+        "", "", "", "[4]", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", mask              \
+    }
+    static const struct {
+        const char *name;
+        struct nvt_shapes shapes;
+        const char *work; /* NULL: it is not known */
+    } cases[] = {
+        {"aten::convolution",
+         {9, 9, {4, 4, 1}, {{2, 3, 8, 8}, {4, 3, 3, 3}, {4}}, {"float"}, FORWARD("False")},
+         "{\"flops\":6912,\"bytes\":2480,\"precision\":\"fp32\"}"},
+        /* From 4 x 4 to more. */
+        {"aten::convolution",
+         {9, 9, {4, 4, 1}, {{2, 4, 4, 4}, {4, 3, 3, 3}, {4}}, {"float"}, FORWARD("True")},
+         "{\"flops\":6912,\"bytes\":944,\"precision\":\"fp32\"}"},
+        /* 6 groups of one plane each, the same stride everywhere: 64 places, 54 weights. */
+        {"aten::convolution",
+         {9,
+          9,
+          {4, 4, 0},
+          {{2, 6, 8, 8}, {6, 1, 3, 3}},
+          {"c10::Half"},
+          9,
+          {"", "", "", "[1]", "[1]", "[1]", "False", "[0]", "6"}},
+         "{\"flops\":13824,\"bytes\":3180,\"precision\":\"fp16\"}"},
+        {"aten::convolution_backward",
+         {11,
+          11,
+          {4, 4, 4},
+          {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
+          {"float"},
+          BACKWARD("[True, True, False]")},
+         "{\"flops\":13824,\"bytes\":4448,\"precision\":\"fp32\"}"},
+        {"aten::convolution_backward",
+         {11,
+          11,
+          {4, 4, 4},
+          {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
+          {"float"},
+          BACKWARD("[False, True, True]")},
+         "{\"flops\":6912,\"bytes\":2480,\"precision\":\"fp32\"}"},
+        /* No gradient of input or weights, no mask, no stride, a kernel larger than the image, another number of dimensions. */
+        {"aten::convolution_backward",
+         {11,
+          11,
+          {4, 4, 4},
+          {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
+          {"float"},
+          BACKWARD("[False, False, True]")},
+         NULL},
+        {"aten::convolution_backward",
+         {11, 11, {4, 4, 4}, {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}}, {"float"}, BACKWARD("")},
+         NULL},
+        {"aten::convolution",
+         {9, 9, {4, 4}, {{2, 3, 8, 8}, {4, 3, 3, 3}}, {"float"}, 0, {""}},
+         NULL},
+        {"aten::convolution",
+         {9, 9, {4, 4}, {{2, 3, 8, 8}, {4, 3, 11, 11}}, {"float"}, FORWARD("False")},
+         NULL},
+        {"aten::convolution",
+         {9, 9, {4, 3}, {{2, 3, 8, 8}, {4, 3, 3}}, {"float"}, FORWARD("False")},
+         NULL},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        char work[NVT_OPERATOR_WORK_MAX] = "";
+        const int has = nvt_operator_work(cases[i].name, &cases[i].shapes, work);
+        assert_true(nvt_is_operator_with_work(cases[i].name));
+        if (has != (cases[i].work != NULL) || (has && strcmp(work, cases[i].work) != 0))
+            fail_msg("case %zu: %d %s", i, has, work);
+    }
+}
+
+static void names_have_the_work_of_their_shapes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double flops;
+    } cases[] = {
+        {"aten::mm, seq = 3, op_id = 7, sizes = [[2, 3], [3, 4]]", 48},
+        {"aten::addmm, op_id = 7, sizes = [[4], [2, 3], [3, 4], [], []]", 48},
+        {"aten::bmm, seq = 3, sizes = [[10, 2, 3], [10, 3, 4]], input_op_ids = [(1,0)]", 480},
+        {"aten::mm, seq = 3, sizes = [[2, 3], [4, 4]]", 0}, /* they do not fit */
+        {"aten::mm, seq = 3", 0},
+        {"aten::mm, seq = 3, sizes = [[2, 3], [3, 4", 0},
+        {"aten::mm, seq = 3, sizes = [[2, -3], [-3, 4]]", 0},
+        {"aten::mm, seq = 3, sizes = [x]", 0},
+        {"aten::mm, seq = 3, sizes = [[1, 2, 3, 4, 5, 6, 7, 8], [3, 4]]", 0},
+        {"aten::relu, seq = 3, sizes = [[2, 3]]", 0},
+        {"mm, sizes = [[2, 3], [3, 4]]", 0},
+        {"aten::convolution, seq = 3, sizes = [[2, 3, 8, 8], [4, 3, 3, 3], [4]]", 0},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
+        if (fabs(nvt_operator_flops_in_name(cases[i].name) - cases[i].flops) > 0)
+            fail_msg("%s: %g", cases[i].name, nvt_operator_flops_in_name(cases[i].name));
 }
 
 static void data_sheets_are_found_by_name(void **state)
@@ -186,6 +296,31 @@ static void work_on_the_host_belongs_to_iterations(void **state)
     free(text);
 }
 
+/* The stride is among the concrete inputs: 6912 FLOPs in 20 us. Ranges of emit_nvtx have shapes in their names, and no types. */
+static void profiles_have_convolutions_and_names(void **state)
+{
+    (void)state;
+    char *text = report_of(
+        "", "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::convolution\",\"pid\":1,\"tid\":1,"
+            "\"ts\":10,"
+            "\"dur\":20,\"args\":{\"External id\":5,\"Concrete Inputs\":[\"\",\"\",\"\",\"[2, "
+            "2]\",\"[1, 1]\","
+            "\"[1, 1]\",\"False\",\"[0, 0]\",\"1\"],\"Input "
+            "type\":[\"float\",\"float\",\"float\",\"ScalarList\","
+            "\"ScalarList\",\"ScalarList\",\"Scalar\",\"ScalarList\",\"Scalar\"],\"Input "
+            "Dims\":[[2,3,8,8],"
+            "[4,3,3,3],[4],[],[],[],[],[],[]]}}," RANGE("user_annotation",
+                                                        "aten::mm, seq = 1, sizes = [[1000, 1000], "
+                                                        "[1000, 1000]]",
+                                                        "100", "50"));
+    assert_string_equal(
+        text, "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
+              "\":aten::mm, seq = 1, sizes = [[1000, 1000], [1000, 1000]]\",1,50000,2.000,40.000,,,"
+              "type unknown\n"
+              "cpu_op:aten::convolution,1,20000,0.000,0.000,fp32,,\n");
+    free(text);
+}
+
 /* Shapes that are none, and more of them than there is room for. */
 static void odd_shapes_are_no_work(void **state)
 {
@@ -222,9 +357,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_have_the_work_of_their_shapes),
+        cmocka_unit_test(convolutions_have_the_work_of_their_shapes),
+        cmocka_unit_test(names_have_the_work_of_their_shapes),
         cmocka_unit_test(data_sheets_are_found_by_name),
         cmocka_unit_test(ranges_have_the_work_within_them),
         cmocka_unit_test(work_on_the_host_belongs_to_iterations),
+        cmocka_unit_test(profiles_have_convolutions_and_names),
         cmocka_unit_test(odd_shapes_are_no_work),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

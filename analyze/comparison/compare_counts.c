@@ -51,6 +51,8 @@ int nvt_compared_counts_add(struct nvt_compared_counts *counts, size_t side,
         nvt_groups_trace(&counts->groups, trace);
         for (uint32_t i = 0; i < trace->ranges.count && !status; i++)
             add_range(&counts->groups, side, &counted, i);
+        if (!status && nvt_compared_rates_add(&counts->rates, side, &counted))
+            status = nvt_fail(err, "out of memory");
         nvt_counted_ranges_free(&counted);
     }
     return status;
@@ -134,10 +136,13 @@ int nvt_compared_counts_text(struct nvt_compared_counts *counts, size_t sides,
     for (uint32_t i = 0; i < found && i < RANGES_SHOWN && !failed; i++)
         failed = put_change(groups, &changes[i], sides, out);
     free(changes);
+    if (!failed)
+        failed = nvt_compared_rates_text(&counts->rates, sides, out);
     return failed ? nvt_fail(err, "out of memory") : 0;
 }
 
 void nvt_compared_counts_free(struct nvt_compared_counts *counts)
 {
     nvt_groups_free(&counts->groups);
+    nvt_compared_rates_free(&counts->rates);
 }

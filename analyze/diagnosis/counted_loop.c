@@ -21,8 +21,7 @@ int nvt_counted_loop_make(struct nvt_counted_loop *loop, const struct nvt_view *
     const size_t strings = (size_t)nvt_strings_count(view->trace->strings) + 1;
     enum { HAS_RANGE = 2 };
     loop->view = view;
-    if (nvt_counted_ranges_make(&loop->counted, view->trace, err))
-        return -1;
+    loop->counted = view->counted;
     uint8_t *threads = threads_of(view);
     loop->counts = calloc((size_t)ranges->count + 1, 1);
     loop->lost = calloc(strings, sizeof(*loop->lost));
@@ -33,7 +32,7 @@ int nvt_counted_loop_make(struct nvt_counted_loop *loop, const struct nvt_view *
     for (uint32_t i = 0; i < ranges->count; i++) {
         uint8_t *thread = &threads[ranges->thread[i]];
         if (!*thread || !nvt_is_steady(view, ranges->start[i]) ||
-            !nvt_is_counted(&loop->counted.own[i]))
+            !nvt_is_counted(&loop->counted->own[i]))
             continue;
         loop->counts[i] = 1;
         loop->threads += *thread != HAS_RANGE;
@@ -46,7 +45,6 @@ int nvt_counted_loop_make(struct nvt_counted_loop *loop, const struct nvt_view *
 
 void nvt_counted_loop_free(struct nvt_counted_loop *loop)
 {
-    nvt_counted_ranges_free(&loop->counted);
     free(loop->counts);
     free(loop->lost);
 }
@@ -55,7 +53,7 @@ double nvt_counted_loop_own_ns(const struct nvt_counted_loop *loop, uint32_t ran
 {
     const struct nvt_ranges *ranges = &loop->view->trace->ranges;
     return (double)(ranges->end[range] - ranges->start[range]) -
-           (double)loop->counted.children_ns[range];
+           (double)loop->counted->children_ns[range];
 }
 
 uint32_t nvt_counted_loop_most(const struct nvt_counted_loop *loop, double *share)
@@ -77,6 +75,6 @@ void nvt_counted_loop_point(const struct nvt_counted_loop *loop, uint32_t name,
 {
     const struct nvt_ranges *ranges = &loop->view->trace->ranges;
     for (uint32_t i = 0; i < ranges->count && finding->moment_count < NVT_MOMENTS; i++)
-        if (loop->counts[i] && ranges->name[i] == name && loop->counted.own[i].of[count] > 0)
+        if (loop->counts[i] && ranges->name[i] == name && loop->counted->own[i].of[count] > 0)
             nvt_finding_point(finding, ranges->start[i]);
 }

@@ -14,8 +14,8 @@
 /* Zero-initialise; release with nvt_counted_loop_free, also after a failure. */
 struct nvt_counted_loop {
     const struct nvt_view *view;
-    struct nvt_counted_ranges counted;
-    uint8_t *counts;  /* of each range, whether it counts */
+    const struct nvt_counted_ranges *counted; /* the view's */
+    uint8_t *counts;                          /* of each range, whether it counts */
     double *lost;     /* ns, by the string of a range's name: a rule's own */
     uint32_t threads; /* that have a range that counts */
     double wall_ns;   /* own time of all ranges that count */

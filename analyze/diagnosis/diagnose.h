@@ -64,6 +64,7 @@
     X(preempted)                                                                                   \
     X(paging)                                                                                      \
     X(misses)                                                                                      \
+    X(slots)                                                                                       \
     X(dram)                                                                                        \
     X(tensor)                                                                                      \
     X(pcie)
@@ -127,12 +128,15 @@ struct nvt_findings {
  * does and several use a device, each of them is looked at by itself: each enters its own, and what
  * they did side by side is never added up.
  */
+struct nvt_counted_ranges;
+
 struct nvt_view {
     const struct nvt_input_trace *input;
     const struct nvt_trace *trace;
-    uint32_t process;           /* whose rows count, NVT_NONE: all */
-    uint32_t process_count;     /* 1, or of all those that enter iterations */
-    const uint32_t *iterations; /* its rows of ranges, ascending */
+    const struct nvt_counted_ranges *counted; /* of the trace, for rules that need counts */
+    uint32_t process;                         /* whose rows count, NVT_NONE: all */
+    uint32_t process_count;                   /* 1, or of all those that enter iterations */
+    const uint32_t *iterations;               /* its rows of ranges, ascending */
     uint32_t iteration_count;
     /*
      * The steady part: the second half of the iterations, or of the trace's time without any, up to the end of what was

@@ -14,6 +14,7 @@
 #include "../device/gpu_metrics.h"
 #include "../model/parallel.h"
 #include "../model/recording.h"
+#include "../studies/range_counts.h"
 
 #define RULE_ENTRY(name) &nvt_rule_##name,
 static const struct nvt_rule *const rules[] = {NVT_RULES(RULE_ENTRY)};
@@ -202,11 +203,13 @@ void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
     free(configuration);
 }
 
-/* The views of a trace, which many rules share. */
+/* The views of a trace, and the counts of its ranges, which many rules share. */
 enum { VIEWS = 16 };
 struct looked_at {
     struct nvt_views views[VIEWS];
     uint8_t is_made[VIEWS];
+    struct nvt_counted_ranges counted;
+    int is_counted;
 };
 
 /* Which of them a rule's are: by all that nvt_views_make asks of it. */
@@ -219,6 +222,7 @@ static unsigned views_of(const struct nvt_rule *rule)
 
 static void free_views(struct looked_at *all)
 {
+    nvt_counted_ranges_free(&all->counted);
     for (size_t i = 0; i < VIEWS; i++)
         nvt_views_free(&all->views[i]);
 }
@@ -228,6 +232,21 @@ static int lacks_rows(const struct nvt_rule *rule, const struct nvt_trace *trace
 {
     return (rule->needs & NVT_RULE_COUNTS && !trace->range_counts.count) ||
            (rule->needs & NVT_RULE_METRICS && !nvt_has_gpu_metrics(trace));
+}
+
+/* For a rule that needs the counts of ranges: those of the trace, made once. 0, or -1 with err. */
+static int give_counts(const struct nvt_rule *rule, const struct nvt_trace *trace,
+                       struct looked_at *all, struct nvt_views *views, struct nvt_error *err)
+{
+    int status = 0;
+    if (!(rule->needs & NVT_RULE_COUNTS))
+        return 0;
+    if (!all->is_counted)
+        status = nvt_counted_ranges_make(&all->counted, trace, err);
+    all->is_counted = 1;
+    for (size_t i = 0; i < views->count; i++)
+        views->items[i].counted = &all->counted;
+    return status;
 }
 
 static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
@@ -240,6 +259,8 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *fr
         return 0;
     int status = all->is_made[views_of(rule)] ? 0 : nvt_views_make(views, rule, from, input, err);
     all->is_made[views_of(rule)] = 1;
+    if (!status)
+        status = give_counts(rule, from->trace, all, views, err);
     for (size_t i = 0; i < views->count && !status; i++) {
         size_t own = findings->count;
         if (views->items[i].span_ns > 0)

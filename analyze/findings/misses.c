@@ -17,7 +17,7 @@ static void add_code(struct code *codes, const struct nvt_counted_loop *loop)
 {
     const struct nvt_ranges *ranges = &loop->view->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
-        const int64_t *own = loop->counted.own[i].of;
+        const int64_t *own = loop->counted->own[i].of;
         struct code *code = &codes[ranges->name[i]];
         if (!loop->counts[i] || own[NVT_COUNT_CYCLES] < 0 || own[NVT_COUNT_INSTRUCTIONS] < 0 ||
             own[NVT_COUNT_CACHE_MISSES] < 0 || own[NVT_COUNT_CPU_TIME] < 0)

@@ -23,7 +23,7 @@ static double fault_ns(const struct nvt_trace *trace, uint32_t range)
 /* Of the time that a range does not run, the part of its waits that are major faults: each of them is a wait. */
 static double major_ns(const struct nvt_counted_loop *loop, uint32_t range)
 {
-    const struct nvt_count_values *own = &loop->counted.own[range];
+    const struct nvt_count_values *own = &loop->counted->own[range];
     const double major = (double)own->of[NVT_COUNT_MAJOR_FAULTS],
                  waits = (double)own->of[NVT_COUNT_VOLUNTARY],
                  off = nvt_counted_loop_own_ns(loop, range) - (double)own->of[NVT_COUNT_CPU_TIME];
@@ -37,7 +37,7 @@ static void measure_paging(struct paging *paging)
     const struct nvt_counted_loop *loop = &paging->loop;
     const struct nvt_trace *trace = loop->view->trace;
     for (uint32_t i = 0; i < trace->ranges.count; i++) {
-        const struct nvt_count_values *own = &loop->counted.own[i];
+        const struct nvt_count_values *own = &loop->counted->own[i];
         if (!loop->counts[i] || own->of[NVT_COUNT_MINOR_FAULTS] < 0)
             continue;
         const double minor = (double)own->of[NVT_COUNT_MINOR_FAULTS],

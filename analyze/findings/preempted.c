@@ -21,7 +21,7 @@ static void measure_preempted(struct preempted *preempted)
     const struct nvt_counted_loop *loop = &preempted->loop;
     const struct nvt_ranges *ranges = &loop->view->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
-        const int64_t *own = loop->counted.own[i].of;
+        const int64_t *own = loop->counted->own[i].of;
         if (!loop->counts[i] || own[NVT_COUNT_VOLUNTARY] != 0 || own[NVT_COUNT_INVOLUNTARY] <= 0 ||
             own[NVT_COUNT_CPU_TIME] < 0)
             continue;

@@ -99,8 +99,8 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(int32_t, priority)   /* as the scheduler had it, with has_priority */                        \
     X(uint8_t, has_priority)
 
-/* What the thread of a push/pop range did on the CPU in it, ranges within included (record --trace counters): of those that
- * the trace has begin and end of, by these and the thread. UINT64_MAX: unknown. */
+/* What the thread of a push/pop range did on the CPU in it, ranges within included (record --trace counters): of those that the trace
+ * has begin and end of, by these and the thread. UINT64_MAX: unknown. Chosen ones: the counters of NVT_FACT_CHOSEN. */
 #define NVT_RANGE_COUNT_COLUMNS(X)                                                                 \
     X(nvt_ns, start)                                                                               \
     X(nvt_ns, end)                                                                                 \
@@ -114,10 +114,10 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(uint64_t, instructions)                                                                      \
     X(uint64_t, cache_misses) /* of the last cache */                                              \
     X(uint64_t, branch_misses)                                                                     \
-    X(uint64_t, migrations) /* times that it went on on another core */
+    X(uint64_t, migrations) /* times that it went on on another core */                            \
+    X(uint64_t, chosen0) X(uint64_t, chosen1) X(uint64_t, chosen2) X(uint64_t, chosen3)
 
-/* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in the order of a
- * thread's. */
+/* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in each thread's order. */
 #define NVT_CARRIED_COLUMNS(X)                                                                     \
     X(nvt_thread_row, thread)                                                                      \
     X(nvt_domain_row, domain)                                                                      \

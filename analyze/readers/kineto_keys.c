@@ -59,6 +59,7 @@ static const struct {
     {"dtype", KEY_TYPE},
     {"Input Dims", KEY_SHAPES},
     {"Input type", KEY_TYPES},
+    {"Concrete Inputs", KEY_VALUES},
     {"Process Group Name", KEY_GROUP},
     {"Process Group Ranks", KEY_MEMBERS},
     {"Process Group Description", KEY_PURPOSE},

@@ -49,6 +49,7 @@ enum nvt_kineto_key {
     KEY_DETAILS,
     KEY_SHAPES,
     KEY_TYPES,
+    KEY_VALUES,
     KEY_NUMBER /* + enum nvt_kineto_number */
 };
 

@@ -40,6 +40,13 @@ static int has_work(const struct nvt_kineto_parser *parser)
     return name && nvt_is_operator_with_work(nvt_strings_get(parser->strings, name, NULL));
 }
 
+/* Likewise whether inputs that are no tensors are part of that. */
+static int has_values(const struct nvt_kineto_parser *parser)
+{
+    const uint32_t name = parser->reader.event.name;
+    return name && nvt_is_convolution(nvt_strings_get(parser->strings, name, NULL));
+}
+
 /* The place of an object or array that opens in `outer`. */
 static enum nvt_kineto_place inside(const struct nvt_kineto_parser *parser,
                                     enum nvt_kineto_place outer, int is_array)
@@ -64,6 +71,7 @@ static enum nvt_kineto_place inside(const struct nvt_kineto_parser *parser,
                : parser->key == KEY_MEMBERS ? IN_MEMBERS
                : parser->key == KEY_SHAPES  ? (has_work(parser) ? IN_SHAPES : IN_SKIPPED)
                : parser->key == KEY_TYPES   ? (has_work(parser) ? IN_TYPES : IN_SKIPPED)
+               : parser->key == KEY_VALUES  ? (has_values(parser) ? IN_VALUES : IN_SKIPPED)
                                             : IN_SKIPPED;
     case IN_SHAPES:
         return is_array ? IN_SHAPE : IN_SKIPPED;
@@ -113,7 +121,7 @@ static int on_open(void *context, int is_array)
         start_event(&parser->reader.event);
         parser->reader.number_count = 0;
         parser->has_id = 0;
-        parser->shapes.inputs = parser->shapes.types = 0;
+        parser->shapes.inputs = parser->shapes.types = parser->shapes.values = 0;
     }
     if (place == IN_SHAPE && parser->shapes.inputs++ < NVT_SHAPE_INPUTS)
         parser->shapes.sizes[parser->shapes.inputs - 1] = 0;

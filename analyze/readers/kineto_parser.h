@@ -27,6 +27,7 @@ enum nvt_kineto_place {
     IN_SHAPES,
     IN_SHAPE,
     IN_TYPES,
+    IN_VALUES,
     IN_DEVICES,
     IN_DEVICE,
     IN_SKIPPED

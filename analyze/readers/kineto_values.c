@@ -260,6 +260,17 @@ static void type_value(struct nvt_shapes *shapes, const char *text, size_t size)
     type[kept] = 0;
 }
 
+/* An input that is no tensor, as a text: "", "[1, 1]", "True". */
+static void concrete_value(struct nvt_shapes *shapes, const char *text, size_t size)
+{
+    char *value = shapes->values < NVT_SHAPE_VALUES ? shapes->value[shapes->values++] : NULL;
+    const size_t most = sizeof(*shapes->value) - 1, kept = size < most ? size : most;
+    if (!value)
+        return;
+    memcpy(value, text, kept);
+    value[kept] = 0;
+}
+
 int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, size_t size)
 {
     struct nvt_kineto_parser *parser = context;
@@ -279,6 +290,9 @@ int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, s
         return 0;
     case IN_TYPES:
         type_value(&parser->shapes, text, size);
+        return 0;
+    case IN_VALUES:
+        concrete_value(&parser->shapes, text, size);
         return 0;
     case IN_ROOT:
         return root_value(parser, text, size);

@@ -103,6 +103,10 @@ int nvt_file_complete_counts(struct nvt_file_reader *reader)
             .cache_misses = from->values[NVT_COUNT_CACHE_MISSES],
             .branch_misses = from->values[NVT_COUNT_BRANCH_MISSES],
             .migrations = from->values[NVT_COUNT_MIGRATIONS],
+            .chosen0 = from->values[NVT_COUNT_CHOSEN],
+            .chosen1 = from->values[NVT_COUNT_CHOSEN + 1],
+            .chosen2 = from->values[NVT_COUNT_CHOSEN + 2],
+            .chosen3 = from->values[NVT_COUNT_CHOSEN + 3],
         };
         status = nvt_range_count_add(trace, &row) == NVT_NONE ? -1 : 0;
     }

@@ -1,11 +1,13 @@
 #include "operator_work.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/count_of.h"
 
-enum form { PRODUCT, BATCHED, VECTOR, ATTENTION };
+enum form { PRODUCT, BATCHED, VECTOR, ATTENTION, CONVOLUTION, CONVOLUTION_BACKWARD };
 
 static const struct known {
     const char *name;
@@ -29,6 +31,8 @@ static const struct known {
     {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", ATTENTION, 1, 5},
     {"aten::_scaled_dot_product_efficient_attention_backward", ATTENTION, 1, 5},
     {"aten::_scaled_dot_product_cudnn_attention_backward", ATTENTION, 1, 5},
+    {"aten::convolution", CONVOLUTION, 0, 0},
+    {"aten::convolution_backward", CONVOLUTION_BACKWARD, 0, 0},
 };
 
 /* What PyTorch calls a type, how many bytes it has, and its precision as peaks have it (analyze/input/peaks.h). */
@@ -64,6 +68,9 @@ int nvt_shapes_are_same(const struct nvt_shapes *a, const struct nvt_shapes *b)
                        least(a->sizes[i], NVT_SHAPE_SIZES) * sizeof(a->size[i][0]));
     for (unsigned i = 0; i < least(a->types, NVT_SHAPE_INPUTS) && same; i++)
         same = !strcmp(a->type[i], b->type[i]);
+    same = same && a->values == b->values;
+    for (unsigned i = 0; i < a->values && same; i++)
+        same = !strcmp(a->value[i], b->value[i]);
     return same;
 }
 
@@ -73,9 +80,17 @@ int nvt_is_operator_with_work(const char *name)
     static const uint64_t lengths =
         UINT64_C(1) << sizeof("aten::mm") | UINT64_C(1) << sizeof("aten::bmm") |
         UINT64_C(1) << sizeof("aten::addmm") | UINT64_C(1) << sizeof("aten::baddbmm") |
-        UINT64_C(1) << sizeof("aten::_addmm_activation");
+        UINT64_C(1) << sizeof("aten::_addmm_activation") |
+        UINT64_C(1) << sizeof("aten::convolution") |
+        UINT64_C(1) << sizeof("aten::convolution_backward");
     const size_t size = strlen(name) + 1;
     return (size > 32 || lengths >> size & 1) && find(name) != NULL;
+}
+
+int nvt_is_convolution(const char *name)
+{
+    static const char prefix[] = "aten::convolution";
+    return !strncmp(name, prefix, sizeof(prefix) - 1) && nvt_is_operator_with_work(name);
 }
 
 static const struct type *type_of(const char *name)
@@ -113,11 +128,118 @@ static int attention_of(const int64_t *q, const int64_t *k, double products, str
     return 1;
 }
 
+/* --- convolutions ----------------------------------------------------------------------------- */
+
+/* The product of sizes from one dimension on. */
+static double product(const int64_t *size, unsigned from, unsigned sizes)
+{
+    double all = 1;
+    for (unsigned i = from; i < sizes; i++)
+        all *= (double)size[i];
+    return all;
+}
+
+/* The i-th number of "[2, 3]"; of one that has a single number that. -1: it is no such text. */
+static int64_t number_of(const struct nvt_shapes *shapes, unsigned value, unsigned i)
+{
+    const char *at = value < shapes->values ? shapes->value[value] : "";
+    char *end;
+    if (*at++ != '[')
+        return -1;
+    for (unsigned k = 0;; k++) {
+        const long long number = strtoll(at, &end, 10);
+        const int is_last = *end == ']';
+        if (end == at || (!is_last && *end != ',') || number < 0)
+            return -1;
+        if (k == i || (is_last && !k))
+            return number;
+        if (is_last)
+            return -1;
+        at = end + 1;
+    }
+}
+
+static int is_value(const struct nvt_shapes *shapes, unsigned value, const char *text)
+{
+    return value < shapes->values && !strcmp(shapes->value[value], text);
+}
+
+/* How many places the result has; 0: it has none, or that is not known. */
+static double places_of(const struct nvt_shapes *shapes)
+{
+    enum { STRIDE = 3, PADDING, DILATION };
+    double places = 1;
+    for (unsigned i = 2; i < shapes->sizes[0]; i++) {
+        const int64_t stride = number_of(shapes, STRIDE, i - 2),
+                      padding = number_of(shapes, PADDING, i - 2),
+                      dilation = number_of(shapes, DILATION, i - 2);
+        if (stride < 1 || padding < 0 || dilation < 1)
+            return 0;
+        const double covered = (double)shapes->size[0][i] + 2 * (double)padding -
+                               (double)dilation * ((double)shapes->size[1][i] - 1) - 1;
+        if (covered < 0)
+            return 0;
+        places *= floor(covered / (double)stride) + 1;
+    }
+    return places;
+}
+
+/* aten::convolution(input, weight, bias, stride, padding, dilation, transposed, …). */
+static int convolution_of(const struct nvt_shapes *shapes, struct work *work)
+{
+    enum { TRANSPOSED = 6 };
+    const unsigned sizes = shapes->sizes[0];
+    const int64_t *input = shapes->size[0], *weight = shapes->size[1];
+    const int is_transposed = is_value(shapes, TRANSPOSED, "True");
+    if (!is_transposed && !is_value(shapes, TRANSPOSED, "False"))
+        return 0;
+    const double weights = product(weight, 0, sizes);
+    const double places = is_transposed ? product(input, 2, sizes) : places_of(shapes);
+    /* What a transposed one writes is not reckoned: at least what it reads. */
+    const double written = is_transposed ? 0 : (double)input[0] * (double)weight[0] * places;
+    *work = (struct work){2 * (double)input[0] * places * weights,
+                          product(input, 0, sizes) + weights + written};
+    return 1;
+}
+
+/* aten::convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
+ * output_mask). */
+static int convolution_backward_of(const struct nvt_shapes *shapes, struct work *work)
+{
+    enum { TRANSPOSED = 7, MASK = 10 };
+    const int64_t *output = shapes->size[0], *input = shapes->size[1], *weight = shapes->size[2];
+    const unsigned sizes = shapes->sizes[0];
+    const int is_transposed = is_value(shapes, TRANSPOSED, "True");
+    const char *mask = MASK < shapes->values ? shapes->value[MASK] : "";
+    const int of_input = !strncmp(mask, "[True", 5), of_weight = strstr(mask, ", True, ") != NULL;
+    if (shapes->inputs < 3 || shapes->sizes[2] != sizes || *mask != '[' ||
+        (!is_transposed && !is_value(shapes, TRANSPOSED, "False")))
+        return 0;
+    const double weights = product(weight, 0, sizes), gradients = of_input + of_weight;
+    *work =
+        (struct work){gradients * 2 * (double)input[0] *
+                          product(is_transposed ? input : output, 2, sizes) * weights,
+                      product(output, 0, sizes) + gradients * (product(input, 0, sizes) + weights)};
+    return 1;
+}
+
+static int work_of_convolution(const struct known *known, const struct nvt_shapes *shapes,
+                               struct work *work)
+{
+    const unsigned sizes = shapes->sizes[0];
+    if (shapes->inputs < 2 || sizes < 3 || sizes > NVT_SHAPE_SIZES || shapes->sizes[1] != sizes)
+        return 0;
+    return known->form == CONVOLUTION ? convolution_of(shapes, work)
+                                      : convolution_backward_of(shapes, work);
+}
+
 static int work_of(const struct known *known, const struct nvt_shapes *shapes, struct work *work)
 {
     static const unsigned sizes[][2] = {
         [PRODUCT] = {2, 2}, [BATCHED] = {3, 3}, [VECTOR] = {2, 1}, [ATTENTION] = {4, 4}};
     const unsigned a = known->first, b = a + 1;
+    if (known->form >= CONVOLUTION)
+        return work_of_convolution(known, shapes, work);
     if (b >= shapes->inputs || b >= NVT_SHAPE_INPUTS || shapes->sizes[a] != sizes[known->form][0] ||
         shapes->sizes[b] != sizes[known->form][1])
         return 0;
@@ -147,4 +269,63 @@ int nvt_operator_work(const char *name, const struct nvt_shapes *shapes,
     snprintf(out, NVT_OPERATOR_WORK_MAX, "{\"flops\":%.17g,\"bytes\":%.17g,\"precision\":\"%s\"}",
              work.flops, work.numbers * type->bytes, type->precision);
     return 1;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static const char sizes_key[] = ", sizes = [";
+
+int nvt_has_shapes_in_name(const char *name)
+{
+    return !strncmp(name, "aten::", 6) && strstr(name, sizes_key) != NULL;
+}
+
+/* The numbers of "[2, 3]", which begins at `at`, as an input's. Behind it, or NULL: it is no such list. */
+static const char *take_sizes(const char *at, struct nvt_shapes *shapes)
+{
+    int64_t spare[NVT_SHAPE_SIZES];
+    const unsigned input = shapes->inputs++;
+    const int is_kept = input < NVT_SHAPE_INPUTS;
+    int64_t *size = is_kept ? shapes->size[input] : spare;
+    unsigned count = 0;
+    if (*at++ != '[')
+        return NULL;
+    while (*at != ']') {
+        char *end;
+        const long long number = strtoll(at, &end, 10);
+        if (end == at || number < 0)
+            return NULL;
+        if (count < NVT_SHAPE_SIZES)
+            size[count] = number;
+        count += count <= NVT_SHAPE_SIZES;
+        at = end + (!strncmp(end, ", ", 2) ? 2 : 0);
+        if (at == end && *at != ']')
+            return NULL;
+    }
+    if (is_kept)
+        shapes->sizes[input] = count;
+    return at + 1;
+}
+
+double nvt_operator_flops_in_name(const char *name)
+{
+    const char *at = nvt_has_shapes_in_name(name) ? strstr(name, sizes_key) : NULL;
+    char operator[64];
+    struct nvt_shapes shapes = {.inputs = 0};
+    struct work work;
+    if (!at)
+        return 0;
+    snprintf(operator, sizeof(operator), "%.*s", (int)strcspn(name, ","), name);
+    const struct known *known = find(operator);
+    for (at += sizeof(sizes_key) - 1; *at && *at != ']';) {
+        const char *end = take_sizes(at, &shapes);
+        if (!end)
+            return 0;
+        at = end + (!strncmp(end, ", ", 2) ? 2 : 0);
+        if (at == end && *at != ']')
+            return 0;
+    }
+    return known && known->form < CONVOLUTION && work_of(known, &shapes, &work) && work.flops > 0
+               ? work.flops
+               : 0;
 }

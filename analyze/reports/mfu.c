@@ -10,6 +10,7 @@
 #include "../device/devices.h"
 #include "../input/data_sheet.h"
 #include "../model/groups.h"
+#include "../readers/operator_work.h"
 #include "../studies/model_flops.h"
 #include "report.h"
 
@@ -19,7 +20,7 @@ static const char *const sources[] = {NULL, "measured", "data sheet"};
 
 struct mfu {
     uint64_t instances;
-    double ns, flops[NVT_ROOFS];
+    double ns, flops[NVT_ROOFS], untyped;
     double peak_ns; /* that they take at the peak; NaN: unknown */
     enum source source;
 };
@@ -59,7 +60,9 @@ static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
         if (mfu) {
             mfu->instances++;
             mfu->ns += range->ns;
-            mfu->peak_ns += nvt_model_flops_at_peak(range->flops, &peaks);
+            mfu->untyped += range->untyped;
+            mfu->peak_ns +=
+                range->untyped > 0 ? NAN : nvt_model_flops_at_peak(range->flops, &peaks);
             mfu->source = source;
         }
     }
@@ -81,22 +84,26 @@ static void put_mfu(struct nvt_table *table, struct nvt_groups *groups, uint32_t
 {
     const struct mfu *mfu = nvt_groups_item(groups, group);
     const double share = mfu->peak_ns / mfu->ns;
-    double flops = 0;
+    double flops = mfu->untyped;
     char text[64];
     for (int roof = 0; roof < NVT_ROOFS; roof++)
         flops += mfu->flops[roof];
     precisions(mfu, text, sizeof(text));
     nvt_table_put(table, nvt_groups_part(groups, group, 0), mfu->instances, (int64_t)mfu->ns,
-                  flops / (double)mfu->instances / 1e9, flops / mfu->ns / 1e3, text,
-                  share <= 1 ? 100 * share : NAN, share > 1 ? "above 100 %" : sources[mfu->source]);
+                  flops / (double)mfu->instances / 1e9, flops / mfu->ns / 1e3,
+                  nvt_text_if_any(text), share <= 1 ? 100 * share : NAN,
+                  share > 1          ? "above 100 %"
+                  : mfu->untyped > 0 ? "type unknown"
+                                     : sources[mfu->source]);
 }
 
 static int declares(const struct nvt_trace *trace)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++)
-        if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD &&
-            strstr(nvt_name(trace, ranges->payload[i]), "\"flops\""))
+        if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD
+                ? strstr(nvt_name(trace, ranges->payload[i]), "\"flops\"") != NULL
+                : nvt_has_shapes_in_name(nvt_name(trace, ranges->name[i])))
             return 1;
     return 0;
 }

@@ -3,7 +3,8 @@
  * context switches. In the first table with the ranges within them, where those of one name within each other count once; in the
  * second one without.
  *
- * The third one has them by iteration (cpu_iterations.h).
+ * The third one has them by iteration (cpu_iterations.h), the fourth one counters that the user named (cpu_chosen.h), the fifth one
+ * what became of the slots of the core (cpu_topdown.h).
  *
  * A range without counts is left out; in the second table, one that has such a range in it, too.
  */
@@ -12,10 +13,12 @@
 
 #include "../../lib/hardware_counters.h"
 #include "../studies/range_counts.h"
+#include "cpu_chosen.h"
 #include "cpu_iterations.h"
+#include "cpu_topdown.h"
 #include "report.h"
 
-enum { ALL, OWN, TABLES, BY_ITERATION = TABLES };
+enum { ALL, OWN, TABLES, BY_ITERATION = TABLES, CHOSEN, TOPDOWN };
 
 /* What ranges of a name have in each table. */
 struct sums {
@@ -100,47 +103,62 @@ static void note_missing(const struct nvt_making *making)
                  "note: cycles, instructions and cache misses were not counted: %.384s", why);
 }
 
-/* A trace that has counts, into groups and iterations. 0, or -1 with err, or when out of memory. */
-static int add_counted(struct nvt_groups *groups, struct nvt_cpu_iterations *iterations,
-                       const struct nvt_trace *trace, uint64_t *without, struct nvt_error *err)
+/* What is added up for the tables. */
+struct counted {
+    struct nvt_groups groups, chosen, topdown;
+    struct nvt_cpu_iterations iterations;
+    uint64_t without;
+};
+
+static void free_counted(struct counted *all)
+{
+    nvt_cpu_iterations_free(&all->iterations);
+    nvt_groups_free(&all->groups);
+    nvt_groups_free(&all->chosen);
+    nvt_groups_free(&all->topdown);
+}
+
+/* A trace that has counts. 0, or -1 with err, or when out of memory. */
+static int add_counted(struct counted *all, const struct nvt_trace *trace, struct nvt_error *err)
 {
     struct nvt_counted_ranges counted = {.all = NULL};
-    nvt_groups_trace(groups, trace);
+    nvt_groups_trace(&all->groups, trace);
     const int status = nvt_counted_ranges_make(&counted, trace, err) ||
-                               add_nvtx_cpu_counters_trace(groups, &counted) ||
-                               nvt_cpu_iterations_add(iterations, &counted)
+                               add_nvtx_cpu_counters_trace(&all->groups, &counted) ||
+                               nvt_cpu_iterations_add(&all->iterations, &counted) ||
+                               nvt_cpu_chosen_add(&all->chosen, &counted) ||
+                               nvt_cpu_topdown_add(&all->topdown, &counted)
                            ? -1
                            : 0;
-    *without += counted.without;
+    all->without += counted.without;
     nvt_counted_ranges_free(&counted);
     return status;
 }
 
 static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct nvt_groups groups = {.item_size = sizeof(struct sums)};
-    struct nvt_cpu_iterations iterations = {.items = NULL};
-    uint64_t without = 0;
+    struct counted all = {.groups = {.item_size = sizeof(struct sums)},
+                          .chosen = {.item_size = sizeof(struct nvt_cpu_chosen)},
+                          .topdown = {.item_size = sizeof(struct nvt_cpu_topdown)}};
     int status = 0;
     (void)table;
-    for (size_t i = 0; i < making->input->trace_count && !status; i++) {
-        const struct nvt_trace *trace = making->input->traces[i].trace;
-        if (!trace->range_counts.count)
-            continue;
-        status = add_counted(&groups, &iterations, trace, &without, making->err);
-    }
-    for (uint32_t i = 0; i < groups.count && !status; i++) {
-        const struct sums *sums = nvt_groups_item(&groups, i);
+    for (size_t i = 0; i < making->input->trace_count && !status; i++)
+        if (making->input->traces[i].trace->range_counts.count)
+            status = add_counted(&all, making->input->traces[i].trace, making->err);
+    for (uint32_t i = 0; i < all.groups.count && !status; i++) {
+        const struct sums *sums = nvt_groups_item(&all.groups, i);
         for (unsigned k = 0; k < TABLES; k++)
-            put_nvtx_cpu_counters_row(making->tables[k], nvt_groups_part(&groups, i, 0),
+            put_nvtx_cpu_counters_row(making->tables[k], nvt_groups_part(&all.groups, i, 0),
                                       &sums->of[k]);
     }
-    if (!status)
-        status = nvt_cpu_iterations_put(&iterations, making->tables[BY_ITERATION]);
-    note_left_out(making, without);
+    if (!status) {
+        nvt_cpu_chosen_put(&all.chosen, making->tables[CHOSEN]);
+        nvt_cpu_topdown_put(&all.topdown, making->tables[TOPDOWN]);
+        status = nvt_cpu_iterations_put(&all.iterations, making->tables[BY_ITERATION]);
+    }
+    note_left_out(making, all.without);
     note_missing(making);
-    nvt_cpu_iterations_free(&iterations);
-    nvt_groups_free(&groups);
+    free_counted(&all);
     return status;
 }
 
@@ -165,6 +183,16 @@ static const struct nvt_table_kind more[] = {
      .title = "CPU counters of ranges by iteration",
      .columns = {NVT_CPU_ITERATION_COLUMNS},
      .order = {"-Med CPU (ns)", "Range"},
+     .is_optional = 1},
+    {.name = "nvtx_cpu_counters_chosen",
+     .title = "Named hardware counters of ranges",
+     .columns = {NVT_CPU_CHOSEN_COLUMNS},
+     .order = {"-Total", "Range", "Counter"},
+     .is_optional = 1},
+    {.name = "nvtx_cpu_counters_topdown",
+     .title = "Top-down analysis of ranges",
+     .columns = {NVT_CPU_TOPDOWN_COLUMNS},
+     .order = {"-Slots", "Range"},
      .is_optional = 1},
     {.title = NULL},
 };

@@ -8,6 +8,7 @@
 #include "../device/project.h"
 #include "../model/named_iterations.h"
 #include "../model/nesting.h"
+#include "../readers/operator_work.h"
 
 /* A range in the making. */
 struct part {
@@ -15,31 +16,43 @@ struct part {
     int64_t start, end;
 };
 
+/* What a range declares. */
+struct work {
+    double flops;
+    enum nvt_roof roof; /* NVT_ROOFS: not known */
+};
+
 struct making {
     const struct nvt_trace *trace;
     struct nvt_map at; /* range -> part */
     struct part *parts;
     uint32_t count;
-    struct nvt_map payloads; /* string -> declared */
-    struct nvt_declared *declared;
+    struct nvt_map texts; /* string of a name; or 1 << 32 and that of a payload -> declared */
+    struct work *declared;
     uint32_t declared_count;
     uint8_t *is_taken; /* of each range, whether its declared work was added */
 };
 
-/* What a range declares; 1, 0: nothing, -1 when out of memory. */
-static int work_of(struct making *making, uint32_t range, struct nvt_declared *work)
+/* What a range declares, in its payload, or else by shapes in its name; 1, 0: nothing, -1 when out of memory. */
+static int work_of(struct making *making, uint32_t range, struct work *work)
 {
     const struct nvt_ranges *ranges = &making->trace->ranges;
-    if (!(ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD))
+    const int has_payload = (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD) != 0;
+    const uint32_t text = has_payload ? ranges->payload[range] : ranges->name[range],
+                   before = making->declared_count;
+    if (!has_payload && !nvt_has_shapes_in_name(nvt_name(making->trace, text)))
         return 0;
-    const uint32_t before = making->declared_count;
-    struct nvt_declared *known =
-        nvt_map_item(&making->payloads, ranges->payload[range], &making->declared,
-                     &making->declared_count, sizeof(*known));
+    struct work *known = nvt_map_item(&making->texts, (uint64_t)has_payload << 32 | text,
+                                      &making->declared, &making->declared_count, sizeof(*known));
     if (!known)
         return -1;
-    if (making->declared_count > before)
-        *known = nvt_declared_in_payload(nvt_name(making->trace, ranges->payload[range]));
+    if (making->declared_count > before && has_payload) {
+        const struct nvt_declared declared = nvt_declared_in_payload(nvt_name(making->trace, text));
+        *known = (struct work){declared.flops,
+                               declared.roof < NVT_ROOFS ? declared.roof : NVT_ROOF_FP32};
+    } else if (making->declared_count > before)
+        *known =
+            (struct work){nvt_operator_flops_in_name(nvt_name(making->trace, text)), NVT_ROOFS};
     *work = *known;
     return work->flops > 0;
 }
@@ -58,11 +71,12 @@ static struct part *part_of(struct making *making, uint32_t range)
     return part;
 }
 
-static int add_flops(struct making *making, uint32_t range, const struct nvt_declared *work)
+static int add_flops(struct making *making, uint32_t range, const struct work *work)
 {
     struct part *part = part_of(making, range);
     if (part)
-        part->sum.flops[work->roof < NVT_ROOFS ? work->roof : NVT_ROOF_FP32] += work->flops;
+        *(work->roof < NVT_ROOFS ? &part->sum.flops[work->roof] : &part->sum.untyped) +=
+            work->flops;
     return part ? 0 : -1;
 }
 
@@ -71,7 +85,7 @@ static int add_declared(struct making *making, const uint32_t *ranges, uint32_t 
 {
     uint32_t from = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct nvt_declared work;
+        struct work work;
         const int has = work_of(making, ranges[i], &work);
         if (has < 0)
             return -1;
@@ -129,7 +143,7 @@ static int add_host_range(struct making *making, const struct nvt_named_iteratio
                           const uint32_t *parents, uint32_t range)
 {
     uint32_t chain[DEPTH], count = 0, ordered[DEPTH + 1], length = 0;
-    struct nvt_declared work;
+    struct work work;
     const int has = work_of(making, range, &work);
     if (has < 1)
         return has;
@@ -165,7 +179,7 @@ static int add_host(struct making *making, struct nvt_error *err)
 
 static double flops_of(const struct nvt_flops_range *range)
 {
-    double flops = 0;
+    double flops = range->untyped;
     for (int roof = 0; roof < NVT_ROOFS; roof++)
         flops += range->flops[roof];
     return flops;
@@ -213,7 +227,7 @@ int nvt_model_flops_make(struct nvt_model_flops *model, const struct nvt_trace *
     if (!status)
         status = time_iterations(&making) || keep(model, &making) ? -1 : 0;
     nvt_map_free(&making.at);
-    nvt_map_free(&making.payloads);
+    nvt_map_free(&making.texts);
     free(making.parts);
     free(making.declared);
     free(making.is_taken);

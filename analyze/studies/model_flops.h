@@ -1,5 +1,6 @@
 /*
- * Model FLOPs of ranges: what the program declares (declared.h), or what the shapes of PyTorch's operators say (operator_work.h), added
+ * Model FLOPs of ranges: what the program declares (declared.h), or what the shapes of PyTorch's operators say (operator_work.h), also in
+ * the names of ranges that emit_nvtx makes, which say nothing of types: then there are FLOPs, and no share of a peak. They are added
  * up over the ranges around them, and the model FLOPs utilization (MFU): the time that they would take at the machine's peak,
  * divided by the time that they took (Chowdhery et al., "PaLM", 2022, appendix B).
  *
@@ -17,6 +18,7 @@
 struct nvt_flops_range {
     uint32_t range;
     double flops[NVT_ROOFS]; /* by precision */
+    double untyped;          /* whose precision is not known */
     double ns;
     uint32_t device, process; /* of the first operation; NVT_NONE: the host */
 };

@@ -22,6 +22,10 @@ static struct nvt_count_values values_of(const struct nvt_range_counts *rows, ui
     values.of[NVT_COUNT_CACHE_MISSES] = known(rows->cache_misses[row]);
     values.of[NVT_COUNT_BRANCH_MISSES] = known(rows->branch_misses[row]);
     values.of[NVT_COUNT_MIGRATIONS] = known(rows->migrations[row]);
+    values.of[NVT_COUNT_CHOSEN] = known(rows->chosen0[row]);
+    values.of[NVT_COUNT_CHOSEN + 1] = known(rows->chosen1[row]);
+    values.of[NVT_COUNT_CHOSEN + 2] = known(rows->chosen2[row]);
+    values.of[NVT_COUNT_CHOSEN + 3] = known(rows->chosen3[row]);
     return values;
 }
 

@@ -8,6 +8,10 @@
 
 #include "../../lib/hardware_counters.h"
 
+#define PAGES (NVT_HARDWARE + NVT_CHOSEN_MOST)
+
+struct nvt_hardware_wish nvt_hardware_wish;
+
 /* The page of an event, whose descriptor is closed; NULL: there is none. */
 static volatile struct perf_event_mmap_page *map_page(int descriptor)
 {
@@ -58,17 +62,36 @@ static uint64_t read_pmc(uint32_t number)
     return (uint64_t)high << 32 | low;
 }
 
+/* The count of a page. */
+static unsigned count_of(unsigned page)
+{
+    return page < NVT_HARDWARE ? NVT_COUNT_CYCLES + page : NVT_COUNT_CHOSEN + page - NVT_HARDWARE;
+}
+
+/* Open what a page is of; -1: it cannot be had, or is not wanted. */
+static int open_counter(unsigned page, int leader)
+{
+    const struct nvt_hardware_wish *wish = &nvt_hardware_wish;
+    if (page < NVT_HARDWARE)
+        return wish->usual >> page & 1
+                   ? nvt_hardware_counter_open(PERF_TYPE_HARDWARE, events[page], leader)
+                   : -1;
+    page -= NVT_HARDWARE;
+    return page < wish->chosen ? nvt_hardware_counter_open(wish->events[page].type,
+                                                           wish->events[page].config, leader)
+                               : -1;
+}
+
 void nvt_hardware_open(struct nvt_hardware *hardware)
 {
-    int leader = -1, descriptors[NVT_HARDWARE];
+    int leader = -1, descriptors[PAGES];
     hardware->is_tried = 1;
-    for (unsigned i = 0; i < NVT_HARDWARE; i++) {
-        descriptors[i] = i && leader < 0 ? -1 : nvt_hardware_counter_open(events[i], leader);
-        if (!i)
-            leader = descriptors[i];
+    for (unsigned i = 0; i < PAGES; i++) {
+        descriptors[i] = open_counter(i, leader);
+        leader = leader < 0 ? descriptors[i] : leader;
         hardware->pages[i] = map_page(descriptors[i]);
     }
-    for (unsigned i = 0; i < NVT_HARDWARE; i++)
+    for (unsigned i = 0; i < PAGES; i++)
         if (descriptors[i] >= 0)
             syscall(SYS_close, descriptors[i]);
     open_migrations(hardware);
@@ -77,10 +100,10 @@ void nvt_hardware_open(struct nvt_hardware *hardware)
 void nvt_hardware_read(struct nvt_hardware *hardware, uint64_t *values, uint64_t *mask)
 {
     read_migrations(hardware, values, mask);
-    for (unsigned i = 0; i < NVT_HARDWARE; i++)
+    for (unsigned i = 0; i < PAGES; i++)
         if (hardware->pages[i] &&
-            !nvt_hardware_page(hardware->pages[i], read_pmc, &values[NVT_COUNT_CYCLES + i]))
-            *mask |= 1u << (NVT_COUNT_CYCLES + i);
+            !nvt_hardware_page(hardware->pages[i], read_pmc, &values[count_of(i)]))
+            *mask |= 1u << count_of(i);
 }
 
 #else
@@ -100,7 +123,7 @@ void nvt_hardware_read(struct nvt_hardware *hardware, uint64_t *values, uint64_t
 
 void nvt_hardware_close(struct nvt_hardware *hardware)
 {
-    for (unsigned i = 0; i < NVT_HARDWARE; i++)
+    for (unsigned i = 0; i < PAGES; i++)
         close_page(hardware->pages[i]);
     close_page(hardware->migrations);
     memset(hardware, 0, sizeof(*hardware));

@@ -19,8 +19,9 @@
 
 /* All zeros: nothing is open, nor was it tried. */
 struct nvt_hardware {
-    volatile struct perf_event_mmap_page *pages[NVT_HARDWARE]; /* NULL: it cannot be had */
-    volatile struct perf_event_mmap_page *migrations;          /* of the kernel's count; likewise */
+    volatile struct perf_event_mmap_page
+        *pages[NVT_HARDWARE + NVT_CHOSEN_MOST];       /* NULL: it cannot be had, or is not wanted */
+    volatile struct perf_event_mmap_page *migrations; /* of the kernel's count; likewise */
     uint64_t moves;     /* how often the thread was seen on another core than before */
     uint32_t cpu_and_1; /* where it was seen last; 0: nowhere so far */
     uint32_t is_tried;
@@ -41,6 +42,17 @@ static inline uint64_t nvt_software_page(const volatile struct perf_event_mmap_p
     } while (page->lock != sequence);
     return count;
 }
+
+/* What is to be counted: set before there are events. */
+struct nvt_hardware_wish {
+    uint32_t usual; /* bit i: NVT_COUNT_CYCLES + i */
+    uint32_t chosen;
+    struct {
+        uint32_t type;
+        uint64_t config;
+    } events[NVT_CHOSEN_MOST];
+};
+extern struct nvt_hardware_wish nvt_hardware_wish;
 
 /* For the calling thread, once. Where it does not work nothing is open. errno may change. */
 void nvt_hardware_open(struct nvt_hardware *hardware);

@@ -99,6 +99,13 @@ static int join(void)
     nvt_spending_begin();
     nvt_room_look();
     nvt_counts_are_asked = (control->trace & NVT_TRACE_COUNTERS) != 0;
+    nvt_hardware_wish.usual = control->usual_counters;
+    nvt_hardware_wish.chosen =
+        control->chosen_counters < NVT_CHOSEN_MOST ? control->chosen_counters : NVT_CHOSEN_MOST;
+    for (unsigned i = 0; i < nvt_hardware_wish.chosen; i++) {
+        nvt_hardware_wish.events[i].type = control->chosen[i].type;
+        nvt_hardware_wish.events[i].config = control->chosen[i].config;
+    }
     if (control->trace & NVT_TRACE_NVTX)
         nvt_calibrate(&nvt_session.costs);
     return 1;

@@ -118,11 +118,15 @@ bench-lives: all $(BUILD)/bench/lives ## what recording costs programs of 10,000
 bench-before: all $(BUILD)/bench/pair ## the cost of a pair, interleaved with that of another tree (BEFORE=its build folder, ROUNDS=)
 	$(Q)BUILD=$(BUILD) tests/bench/before $(BEFORE) $(ROUNDS)
 
+bench-counters: all $(BUILD)/bench/pair ## the cost of a pair with CPU counters, interleaved with that of one without (ROUNDS=)
+	$(Q)BUILD=$(BUILD) tests/bench/counters $(ROUNDS)
+
 bench-samples: all ## the speed of reading samples of what threads run from an export of nsys's, beside SQL's
 	$(Q)BUILD=$(BUILD) tests/bench/samples
 
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(CUPTI_FLAGS),$(BUILD)/bench/launch $(STAND_IN)) $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
+	$(Q)$(MAKE) --no-print-directory bench-counters
 	$(Q)$(MAKE) --no-print-directory bench-columns
 	$(Q)$(MAKE) --no-print-directory bench-analyze
 	$(Q)$(MAKE) --no-print-directory bench-path
