@@ -591,6 +591,54 @@ static void the_late_rank_is_found(void **state)
     end_job(&job);
 }
 
+/* A ring: each rank works for 6 ms, rank `slow` for 14 ms, sends to the next one and receives from the one before. */
+static struct job ring(int slow)
+{
+    struct job job = make_job(4, 1, 0);
+    double sent[4], done[4] = {5, 5, 5, 5};
+    init(&job);
+    for (int turn = 0; turn < 30; turn++) {
+        for (int i = 0; i < 4; i++) {
+            sent[i] = done[i] + (i == slow ? 14 : 6);
+            call(&job, i, "MPI_Isend", sent[i], sent[i] + 0.01, (i + 1) % 4, 7);
+        }
+        for (int i = 0; i < 4; i++) {
+            const double from = sent[i] + 0.02, until = sent[(i + 3) % 4] + 0.03;
+            done[i] = until > from ? until : from + 0.01;
+            call(&job, i, "MPI_Recv", from, done[i], (i + 3) % 4, 7);
+        }
+    }
+    return job;
+}
+
+/* Ranks that only pass a wait on are not blamed: it is put down to the first of the chain. */
+static void waits_are_followed_to_the_first_of_a_chain(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 4; slow++) {
+        struct job job = ring(slow);
+        char expected[120];
+        finish(&job);
+        struct nvt_findings findings = apply(&job, &nvt_rule_late);
+        assert_int_equal(findings.count, 1);
+        snprintf(expected, sizeof(expected), "late sender: rank %d waits ", (slow + 1) % 4);
+        assert_memory_equal(findings.items[0].what, expected, strlen(expected));
+        snprintf(expected, sizeof(expected), "in MPI_Recv for rank %d, which is in no range then",
+                 slow);
+        assert_non_null(strstr(findings.items[0].what, expected));
+        assert_non_null(
+            strstr(findings.items[0].evidence, "3 of the other 3 ranks wait so for it"));
+        free(findings.items);
+        end_job(&job);
+    }
+    struct job job = ring(-1);
+    finish(&job);
+    struct nvt_findings findings = apply(&job, &nvt_rule_late);
+    assert_int_equal(findings.count, 0);
+    free(findings.items);
+    end_job(&job);
+}
+
 /* Of 20 iterations each rank is late by 4 ms in some, in the same range; what a rule about ranks finds. The call: all_reduce, or
  * Wait, of which nobody knows whom it waits for. */
 static size_t late_by_turns(const struct nvt_rule *rule, const char *name, int late_of_1)
@@ -1039,6 +1087,7 @@ int main(void)
         cmocka_unit_test(stragglers_are_of_their_groups),
         cmocka_unit_test(clocks_of_hosts_are_set_by_collectives),
         cmocka_unit_test(the_late_rank_is_found),
+        cmocka_unit_test(waits_are_followed_to_the_first_of_a_chain),
         cmocka_unit_test(late_ranks_are_not_folded),
         cmocka_unit_test(ranks_that_are_late_by_turns_are_not_found),
         cmocka_unit_test(calls_count_where_waits_do),

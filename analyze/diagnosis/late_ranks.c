@@ -6,6 +6,11 @@
 #include "../../lib/map.h"
 #include "../input/ranks.h"
 #include "../model/mpi.h"
+#include "../studies/mpi_chain.h"
+
+/* Of a wait so much at least is put down to a rank; so many waits a chain of them is followed through. */
+#define LEAST_PART 0.1
+#define MOST_LINKS 64
 
 /* Waits, in the whole trace. */
 struct all_waits {
@@ -19,9 +24,18 @@ struct group {
         first; /* first: of those of the same late rank, range and state */
     uint8_t state;
     double ns, count;
+    double through_ns; /* of it what other ranks pass on */
     struct nvt_longest longest;
     uint32_t range, call; /* of the longest */
     struct all_waits all;
+};
+
+/* What of a wait a rank is the first cause of. */
+struct part {
+    const struct nvt_mpi_wait *wait; /* that is added */
+    const struct nvt_mpi_wait
+        *first; /* in which others wait for that rank: the same, or that which it comes from */
+    double ns;
 };
 
 /* What a rank waits, in a state, for others in a range of a name. */
@@ -45,11 +59,10 @@ struct groups {
     uint32_t turn_count;
 };
 
-static void add_wait(struct all_waits *all, const struct nvt_mpi_wait *wait)
+static void add_wait(struct all_waits *all, const struct part *part)
 {
-    const double ns = (double)(wait->end - wait->start);
-    nvt_longest_add(&all->longest, wait->start, ns);
-    all->ns += ns;
+    nvt_longest_add(&all->longest, part->wait->start, part->ns);
+    all->ns += part->ns;
     all->count++;
 }
 
@@ -145,9 +158,9 @@ static int find_steady_parts(struct nvt_late_ranks *ranks)
 /* --- groups ------------------------------------------------------------------------------------- */
 
 /* NVT_NONE when out of memory. */
-static uint32_t group_of(struct groups *groups, const struct nvt_mpi_wait *wait,
-                         uint32_t late_range)
+static uint32_t group_of(struct groups *groups, const struct part *part, uint32_t late_range)
 {
+    const struct nvt_mpi_wait *wait = part->first;
     const uint32_t late = nvt_map_number(&groups->by_late, (uint64_t)wait->late << 32 | late_range,
                                          &groups->late_count);
     if (late == NVT_MAP_NONE)
@@ -157,14 +170,14 @@ static uint32_t group_of(struct groups *groups, const struct nvt_mpi_wait *wait,
         return NVT_NONE;
     if (*first == NVT_MAP_NONE)
         *first = groups->count;
-    uint32_t *own = nvt_map_at(&groups->by_rank, (uint64_t)*first << 32 | wait->rank);
+    uint32_t *own = nvt_map_at(&groups->by_rank, (uint64_t)*first << 32 | part->wait->rank);
     if (!own ||
         (*own == NVT_MAP_NONE && nvt_grow(&groups->items, groups->count, sizeof(*groups->items))))
         return NVT_NONE;
     if (*own != NVT_MAP_NONE)
         return *own;
     *own = groups->count;
-    groups->items[groups->count] = (struct group){.rank = wait->rank,
+    groups->items[groups->count] = (struct group){.rank = part->wait->rank,
                                                   .late = wait->late,
                                                   .late_range = late_range,
                                                   .first = *first,
@@ -173,42 +186,61 @@ static uint32_t group_of(struct groups *groups, const struct nvt_mpi_wait *wait,
 }
 
 static void add_steady(struct groups *groups, struct group *group, struct turns *turns,
-                       const struct nvt_mpi_wait *wait)
+                       const struct part *part)
 {
-    const double ns = (double)(wait->end - wait->start);
-    if (ns > group->longest.ns[0]) {
-        struct nvt_mpi_place place = nvt_mpi_waiting_place(&groups->places, wait);
+    if (part->ns > group->longest.ns[0]) {
+        struct nvt_mpi_place place = nvt_mpi_waiting_place(&groups->places, part->wait);
         group->range = place.range;
         group->call = place.call;
     }
-    nvt_longest_add(&group->longest, wait->start, ns);
-    group->ns += ns;
+    nvt_longest_add(&group->longest, part->wait->start, part->ns);
+    group->ns += part->ns;
+    group->through_ns += part->first == part->wait ? 0 : part->ns;
     group->count++;
-    turns->ns += ns;
+    turns->ns += part->ns;
 }
 
 /* 0, or -1 when out of memory. */
+static int add_part(struct groups *groups, const struct part *part)
+{
+    const struct nvt_late_waiting *waiting = &groups->ranks->waiting[part->wait->rank];
+    const struct nvt_mpi_place late = nvt_mpi_late_place(&groups->places, part->first);
+    if (late.call || part->first->late == part->wait->rank)
+        return 0;
+    const uint32_t at = group_of(groups, part, late.range);
+    struct turns *turns = at == NVT_NONE ? NULL
+                                         : turns_of(groups, part->wait->rank, part->first->state,
+                                                    part->first->late, late.range);
+    if (!turns)
+        return -1;
+    add_wait(&groups->items[at].all, part);
+    add_wait(&turns->all, part);
+    if (part->wait->start >= waiting->from && part->wait->start <= waiting->to)
+        add_steady(groups, &groups->items[at], turns, part);
+    return 0;
+}
+
+/* What each rank of a chain of waits is the first cause of. 0, or -1 when out of memory. */
 static int add_waits(struct groups *groups)
 {
     const struct nvt_mpi_waits *waits = &groups->ranks->waits;
-    for (size_t i = 0; i < waits->count; i++) {
+    struct nvt_mpi_link *links = nvt_mpi_links(waits);
+    int failed = !links;
+    for (size_t i = 0; i < waits->count && !failed; i++) {
         const struct nvt_mpi_wait *wait = &waits->items[i];
-        const struct nvt_late_waiting *waiting = &groups->ranks->waiting[wait->rank];
-        struct nvt_mpi_place late = nvt_mpi_late_place(&groups->places, wait);
-        if (late.call)
-            continue;
-        uint32_t at = group_of(groups, wait, late.range);
-        struct turns *turns =
-            at == NVT_NONE ? NULL
-                           : turns_of(groups, wait->rank, wait->state, wait->late, late.range);
-        if (!turns)
-            return -1;
-        add_wait(&groups->items[at].all, wait);
-        add_wait(&turns->all, wait);
-        if (wait->start >= waiting->from && wait->start <= waiting->to)
-            add_steady(groups, &groups->items[at], turns, wait);
+        const double least = LEAST_PART * (double)(wait->end - wait->start);
+        double rest = (double)(wait->end - wait->start);
+        size_t at = i;
+        for (int k = 0; k < MOST_LINKS && at != SIZE_MAX && rest >= least && !failed; k++) {
+            const double own = rest * (1 - links[at].passed);
+            if (own >= least)
+                failed = add_part(groups, &(struct part){wait, &waits->items[at], own});
+            rest -= own;
+            at = links[at].via;
+        }
     }
-    return 0;
+    free(links);
+    return failed ? -1 : 0;
 }
 
 /* The part of a rank's steady time that a group takes, of its usual waits. */
@@ -240,6 +272,7 @@ static struct nvt_late_rank late_rank_of(const struct group *group)
                                   .call = group->call,
                                   .ns = group->ns,
                                   .count = group->count,
+                                  .through_ns = group->through_ns,
                                   .longest = group->longest};
 }
 
@@ -271,7 +304,8 @@ static int tell(struct groups *groups)
         }
         struct nvt_late_rank *item = &ranks->items[*at];
         uint32_t told = item->ranks + 1;
-        if (group->ns > item->ns)
+        /* One that waits for it itself goes first. */
+        if (group->ns - group->through_ns > item->ns - item->through_ns)
             *item = late_rank_of(group);
         item->ranks = told;
     }

@@ -5,6 +5,7 @@
  * Waits (studies/mpi_waits.h) count that begin in the steady part of the waiting rank: the second half of its
  * iterations, or of its time between MPI_Init and MPI_Finalize without any. Those in which the late rank is in MPI for
  * most of the time do not: it waits for another rank, which is reported instead, or for the network.
+ * What a late rank only passes on, as it waited itself before, is put down to the first of the chain (studies/mpi_chain.h).
  * Of calls in which each waits for all, what the late rank itself waits for others in such a range is subtracted, and over the
  * whole trace must be a quarter at most: ranks that are late by turns are not reported, nor is one that had less of a busy machine
  * for some iterations.
@@ -30,10 +31,11 @@ struct nvt_late_rank {
     uint32_t late;       /* rank of the job */
     uint32_t late_range; /* string of its trace, 0: it is in no range */
     uint32_t ranks;      /* that wait for long enough to be reported */
-    /* Of the rank that waits for the largest part of its time: */
+    /* Of the rank that itself waits longest for it: */
     uint32_t rank;
     uint32_t range, call; /* strings of its trace: where it waits longest */
     double ns, count;
+    double through_ns; /* of it what ranks pass on that waited for the late one themselves */
     struct nvt_longest longest;
 };
 

@@ -9,6 +9,8 @@
 
 /* Findings of one job: the report has all. */
 #define MOST 3
+/* What others pass on is named from this part of a wait on. */
+#define THROUGH_LEAST 0.05
 
 static const char *const remedies[NVT_MPI_WAIT_STATES] = {
     [NVT_MPI_LATE_SENDER] = "let it send before it does that, or do less of it; receive with "
@@ -111,6 +113,9 @@ static void tell_late_evidence(const struct nvt_late_ranks *ranks, const struct 
     if (job->count > 2)
         nvt_finding_append(finding, "; %u of the other %u ranks wait%s so for it", item->ranks,
                            job->count - 1, item->ranks == 1 ? "s" : "");
+    if (item->through_ns > THROUGH_LEAST * item->ns)
+        nvt_finding_append(finding, "; %.0f %% of it through ranks that it held up before",
+                           100 * item->through_ns / item->ns);
     if (unmatched)
         nvt_finding_append(finding, "; %llu sends and receives could not be matched",
                            (unsigned long long)unmatched);
@@ -159,11 +164,13 @@ const struct nvt_rule nvt_rule_late = {
              "a late "
              "sender, a late receiver, the last one at a barrier or in a collective. The remedy is "
              "in what the late rank does, not in the call that waits.",
-    .found = "Sends and receives are matched, and collectives put together, over the ranks of a "
-             "job on one clock (wait states as Scalasca defines them). The finding "
-             "names the call, both ranks and the late one's range. Ranks are the files of a run's "
-             "ranks; the rank of a file is that of the process, the trace, its row, or the number "
-             "after \"rank\" in its name.",
+    .found =
+        "Sends and receives are matched, and collectives put together, over the ranks of a "
+        "job on one clock (wait states as Scalasca defines them). The finding "
+        "names the call, both ranks and the late one's range. Ranks are the files of a run's "
+        "ranks; the rank of a file is that of the process, the trace, its row, or the number "
+        "after \"rank\" in its name. What a rank passes on that waited itself before is put down "
+        "to the first of the chain.",
     .threshold =
         "10 % of a rank's time in one wait state (late sender, late receiver, wait at barrier ...) "
         "for one rank in one range, in at least 3 waits, even with the two longest cut to the mean "
