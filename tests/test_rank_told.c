@@ -52,7 +52,7 @@ static int first_later(int step)
 
 static int by_turns(int step)
 {
-    return (step * 7 + step / 3) % RANKS;
+    return (step * 7 + step / 4) % RANKS; /* each as often */
 }
 
 static const char *path_of(const struct job *job, int rank)
@@ -123,6 +123,90 @@ static void write_job(const struct job *job)
         put_rank(job, out, rank, clocks[rank]);
         assert_int_equal(fclose(out), 0);
     }
+}
+
+/* --- jobs of several streams --- */
+
+/* The files of a job while it is made, and what the devices of ranks have come to: us. */
+struct made {
+    FILE *files[RANKS];
+    double at[RANKS];      /* on the stream of kernels, */
+    double sends[RANKS];   /* of messages that are sent, */
+    double buckets[RANKS]; /* and of all-reduces that kernels overlap */
+};
+
+static void open_job(const struct job *job, struct made *all)
+{
+    *all = (struct made){{NULL}, {0}, {0}, {0}};
+    for (int rank = 0; rank < RANKS; rank++) {
+        all->files[rank] = fopen(path_of(job, rank), "w");
+        assert_non_null(all->files[rank]);
+        all->at[rank] = 1700000000000000.0;
+        begin(all->files[rank], rank);
+    }
+}
+
+static void end_step(struct made *all, int step, int steps, const double *starts)
+{
+    for (int rank = 0; rank < RANKS; rank++) {
+        put_step(all->files[rank], step, rank, starts[rank], all->at[rank],
+                 step + 1 < steps ? "," : "]}");
+        all->at[rank] += 20;
+        if (step + 1 == steps)
+            assert_int_equal(fclose(all->files[rank]), 0);
+    }
+}
+
+static void work(struct made *all, int rank, double us)
+{
+    put(all->files[rank], "gemm", all->at[rank], all->at[rank] + us, "");
+    all->at[rank] += us;
+}
+
+/* An all-reduce of some ranks, which ends for all at once. `overlaps`: kernels go on meanwhile. */
+static void reduce(struct made *all, const char *group, const int *ranks, int count, int overlaps)
+{
+    double start[RANKS], end = 0;
+    char more[320], members[32] = "";
+    for (int i = 0; i < count; i++) {
+        const double at = all->at[ranks[i]], free = all->buckets[ranks[i]];
+        start[i] = overlaps && free > at ? free : at;
+        end = start[i] > end ? start[i] : end;
+        snprintf(members + strlen(members), sizeof(members) - strlen(members), "%s%d",
+                 i ? ", " : "", ranks[i]);
+    }
+    end += 100;
+    snprintf(more, sizeof(more),
+             ",\"Collective name\":\"allreduce\",\"In msg nelems\":1024,\"Out msg nelems\":1024,"
+             "\"Group size\":%d,\"dtype\":\"Float\",\"Process Group Name\":\"%s\","
+             "\"Process Group Ranks\":\"[%s]\"",
+             count, group, members);
+    for (int i = 0; i < count; i++) {
+        put(all->files[ranks[i]], "ncclDevKernel_AllReduce_Sum_f32_RING_LL", start[i], end, more);
+        all->buckets[ranks[i]] = end;
+        if (!overlaps)
+            all->at[ranks[i]] = end;
+    }
+}
+
+/* A message that is sent while kernels go on, and waited for where it is received. */
+static void pass(struct made *all, int from, int to)
+{
+    const int ranks[] = {from, to};
+    const double starts[] = {all->sends[from] > all->at[from] ? all->sends[from] : all->at[from],
+                             all->at[to]};
+    const double end = (starts[0] > starts[1] ? starts[0] : starts[1]) + 30;
+    for (size_t i = 0; i < NVT_COUNT_OF(ranks); i++) {
+        char more[256];
+        snprintf(more, sizeof(more),
+                 ",\"Collective name\":\"%s\",\"In msg nelems\":1024,\"Out msg nelems\":1024,"
+                 "\"Group size\":4,\"dtype\":\"Float\",\"Process Group Name\":\"pp\","
+                 "\"Process Group Ranks\":\"[0, 1, 2, 3]\",\"Src Rank\":%d,\"Dst Rank\":%d",
+                 i ? "recv" : "send", from, to);
+        put(all->files[ranks[i]], "ncclDevKernel_SendRecv", starts[i], end, more);
+    }
+    all->sends[from] = end;
+    all->at[to] = end;
 }
 
 /* What a command says of the files of some ranks, of which `ranks` has the bits. */
@@ -390,6 +474,143 @@ static void a_bubble_is_no_communication(void **state)
     cli_result_free(&result);
 }
 
+/* Stages as long as each other, with messages that are sent meanwhile, and an all-reduce of all behind. */
+static void what_a_pipeline_passes_on_is_its_bubble(void **state)
+{
+    (void)state;
+    static const int everyone[] = {0, 1, 2, 3};
+    const struct job job = {"passes", nobody, 4, {0}};
+    struct made all;
+    open_job(&job, &all);
+    for (int step = 0; step < 8; step++) {
+        double starts[RANKS];
+        memcpy(starts, all.at, sizeof(starts));
+        for (int batch = 0; batch < 8; batch++)
+            for (int rank = 0; rank < RANKS; rank++) {
+                work(&all, rank, 400);
+                if (rank + 1 < RANKS)
+                    pass(&all, rank, rank + 1);
+            }
+        for (int batch = 0; batch < 8; batch++)
+            for (int rank = RANKS - 1; rank >= 0; rank--) {
+                work(&all, rank, 800);
+                if (rank)
+                    pass(&all, rank, rank - 1);
+            }
+        reduce(&all, "all", everyone, RANKS, 0);
+        end_step(&all, step, 8, starts);
+    }
+    struct cli_result result = run(&job, "diagnose", NULL, 15);
+    expect_text(result.out, "in a pipeline, its bubble");
+    expect_none(result.out, "imbalance");
+    expect_none(result.out, "straggler");
+    cli_result_free(&result);
+    result = run(&job, "stats", "stragglers", 15);
+    expect_none(result.out, "kernels take longer");
+    expect_none(result.out, "launches late");
+    cli_result_free(&result);
+}
+
+/* --- a straggler that others wait for through groups --- */
+
+/* Tensor groups {0, 1} and {2, 3}, data groups {0, 2} and {1, 3}. us: a kernel of rank 3; others take 400. */
+static void write_grid(const struct job *job, double work_of_3)
+{
+    static const int groups[][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}};
+    struct made all;
+    open_job(job, &all);
+    for (int step = 0; step < 10; step++) {
+        double starts[RANKS];
+        memcpy(starts, all.at, sizeof(starts));
+        for (int layer = 0; layer < 4; layer++) {
+            for (int rank = 0; rank < RANKS; rank++)
+                work(&all, rank, rank == 3 ? work_of_3 : 400 + rank + layer);
+            reduce(&all, "tp0", groups[0], 2, 0);
+            reduce(&all, "tp1", groups[1], 2, 0);
+        }
+        reduce(&all, "dp0", groups[2], 2, 0);
+        reduce(&all, "dp1", groups[3], 2, 0);
+        end_step(&all, step, 10, starts);
+    }
+}
+
+/* What those that are there wait for a rank that is not is no transfer, and nobody's fault. */
+static void nobody_is_blamed_for_a_missing_rank(void **state)
+{
+    (void)state;
+    const struct job job = {"grid", nobody, 4, {0}};
+    write_grid(&job, 800);
+    struct cli_result result = run(&job, "diagnose", NULL, 15);
+    expect_text(result.out, "rank 3 is slower than the other 3");
+    expect_none(result.out, "imbalance");
+    cli_result_free(&result);
+    result = run(&job, "diagnose", NULL, 7);
+    expect_none(result.out, "straggler");
+    expect_none(result.out, "interconnect");
+    expect_none(result.out, "imbalance");
+    expect_text(result.out, "it may be a wait for one that is not");
+    expect_text(result.out, "read whole files of all ranks");
+    cli_result_free(&result);
+    result = run(&job, "stats", "stragglers", 7);
+    expect_text(result.out, ",may wait for a rank that is not in the input,");
+    expect_none(result.out, "longer collectives");
+    cli_result_free(&result);
+    result = run(&job, "stats", "ranks", 7);
+    expect_none(result.out, "straggler");
+    cli_result_free(&result);
+}
+
+/* --- all-reduces that kernels overlap --- */
+
+/* Two buckets in a step, the first of which the second half of the kernels overlaps. Rank 2 is late by its kernels, or its batches. */
+static void write_buckets(const struct job *job, double kernel, double batch)
+{
+    static const int everyone[] = {0, 1, 2, 3};
+    struct made all;
+    open_job(job, &all);
+    for (int step = 0; step < 12; step++) {
+        double starts[RANKS];
+        memcpy(starts, all.at, sizeof(starts));
+        for (int rank = 0; rank < RANKS; rank++) {
+            const double waits = rank == 2 ? batch : 200;
+            fprintf(all.files[rank],
+                    "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"enumerate(DataLoader)"
+                    "#_SingleProcessDataLoaderIter.__next__\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,"
+                    "\"dur\":%.3f,\"args\":{}},\n",
+                    1000 + rank, all.at[rank], waits);
+            all.at[rank] += waits;
+        }
+        for (int half = 0; half < 2; half++) {
+            for (int rank = 0; rank < RANKS; rank++)
+                for (int i = 0; i < 5; i++)
+                    work(&all, rank, rank == 2 ? kernel : 500 + rank + i);
+            reduce(&all, "all", everyone, RANKS, 1);
+        }
+        for (int rank = 0; rank < RANKS; rank++)
+            all.at[rank] = all.buckets[rank];
+        end_step(&all, step, 12, starts);
+    }
+}
+
+static void causes_are_found_behind_overlapped_buckets(void **state)
+{
+    (void)state;
+    const struct job slow = {"slow", nobody, 4, {0}}, waits = {"waits", nobody, 4, {0}};
+    write_buckets(&slow, 750, 200);
+    struct cli_result result = run(&slow, "stats", "stragglers", 15);
+    expect_text(result.out, "\n2,its kernels take longer,3,");
+    expect_none(result.out, "runs more kernels");
+    cli_result_free(&result);
+    write_buckets(&waits, 500, 3000);
+    result = run(&waits, "stats", "stragglers", 15);
+    expect_text(result.out, "\n2,it waits for a batch,3,");
+    expect_none(result.out, "\n2,its kernels take longer,3,");
+    cli_result_free(&result);
+    result = run(&waits, "diagnose", NULL, 15);
+    expect_text(result.out, "rank 2 waits for its batches");
+    cli_result_free(&result);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -415,6 +636,9 @@ int main(void)
         cmocka_unit_test(a_rank_given_twice_is_noted),
         cmocka_unit_test(ranks_that_take_turns_are_imbalance),
         cmocka_unit_test(a_bubble_is_no_communication),
+        cmocka_unit_test(what_a_pipeline_passes_on_is_its_bubble),
+        cmocka_unit_test(nobody_is_blamed_for_a_missing_rank),
+        cmocka_unit_test(causes_are_found_behind_overlapped_buckets),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -26,7 +26,7 @@ static void add_part(const struct nvt_stragglers *all, struct nvt_rank_member me
         fmax((double)(part->end - part->start - (part->after.work - part->before.work)), 0);
     const double wait = nvt_rank_exposed_wait(&all->pairs, member);
     waits->exposed += exposed;
-    if (group->present < group->size) {
+    if (nvt_rank_group_is_part(group)) {
         waits->missing += exposed;
         waits->group =
             waits->group == NVT_NONE ? nvt_rank_part_group(rank, member.part) : waits->group;
@@ -35,14 +35,20 @@ static void add_part(const struct nvt_stragglers *all, struct nvt_rank_member me
         waits->unknown += exposed;
         return;
     }
-    const uint32_t late = all->blame.reasons[of].rank;
+    const struct nvt_rank_reason *reason = &all->blame.reasons[of];
+    const uint32_t late = reason->rank;
+    if (reason->cause == NVT_LATE_MISSING) {
+        waits->missing += wait;
+        waits->group = waits->group == NVT_NONE ? reason->group : waits->group;
+        return;
+    }
     /* A straggler that waits for what it held up itself has no other one to wait for. */
     if (late != member.rank && is_straggler(all, late)) {
         waits->stragglers += wait;
         return;
     }
     waits->others += wait;
-    waits->messages += group->flags & NVT_GROUP_PAIR ? wait : 0;
+    waits->messages += group->flags & NVT_GROUP_PAIR || reason->cause == NVT_LATE_BUBBLE ? wait : 0;
 }
 
 struct nvt_rank_waits nvt_rank_waits_of(const struct nvt_stragglers *all, uint32_t rank,
@@ -94,10 +100,11 @@ static void tell_missing(const struct nvt_stragglers *all, const struct nvt_rank
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", all_files);
 }
 
-/* Ranks that wait for each other, and no single straggler. `share` of GPU time. */
-static void tell_others(struct nvt_finding *finding, const struct nvt_rank_waits *waits, double ns,
-                        double share)
+/* Ranks that wait for each other, and for no straggler (`name`, NULL: there is none). */
+static void tell_others(struct nvt_finding *finding, const struct nvt_rank_waits *waits,
+                        const char *name, double ns)
 {
+    const double share = 100 * ns / finding->whole_ns;
     if (2 * waits->messages > waits->others) {
         snprintf(finding->what, sizeof(finding->what),
                  "%.0f %% of GPU time is waiting for messages of other ranks: in a pipeline, its "
@@ -111,9 +118,8 @@ static void tell_others(struct nvt_finding *finding, const struct nvt_rank_waits
     } else {
         snprintf(
             finding->what, sizeof(finding->what),
-            "%.0f %% of GPU time is waiting for other ranks in collectives: rank imbalance, no "
-            "single straggler",
-            share);
+            "%.0f %% of GPU time is waiting for other ranks in collectives: rank imbalance, %s%s",
+            share, name ? "besides straggler " : "no single straggler", name ? name : "");
         snprintf(
             finding->remedy, sizeof(finding->remedy),
             "balance the work of ranks in each iteration (samples bucketed by length, experts), "
@@ -143,6 +149,13 @@ static int explain_unknown(const struct nvt_stragglers *all, const char *name,
     return 1;
 }
 
+/* Whether waits for stragglers are most of what a finding's ranks wait, which is most of their communication. */
+static int is_explained(const struct nvt_stragglers *all, const struct nvt_rank_waits *waits)
+{
+    return all->count && waits->stragglers > waits->others &&
+           2 * (waits->stragglers + waits->others) > waits->exposed - waits->unknown;
+}
+
 /* Whether a finding stays. */
 static int explain(const struct nvt_stragglers *all, const char *name, struct nvt_finding *finding)
 {
@@ -155,7 +168,7 @@ static int explain(const struct nvt_stragglers *all, const char *name, struct nv
     const double units = finding->units * count, late = waits.stragglers / units,
                  others = waits.others / units,
                  known = finding->cost_ns * (1 - waits.unknown / waits.exposed);
-    if (name && 2 * late > known)
+    if (name && (2 * late > known || is_explained(all, &waits)))
         return 0;
     if (2 * waits.missing > waits.exposed) {
         tell_missing(all, &waits, finding);
@@ -167,7 +180,7 @@ static int explain(const struct nvt_stragglers *all, const char *name, struct nv
                            finding->per, name, all->count > 1 ? " and others" : "");
     }
     if (2 * others > known - late) {
-        tell_others(finding, &waits, others, 100 * others / finding->whole_ns);
+        tell_others(finding, &waits, name, others);
         finding->cost_ns = fmin(others, finding->cost_ns);
     }
     return 1;

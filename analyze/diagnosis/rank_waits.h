@@ -11,13 +11,15 @@
 
 /* Of a rank, in a time of its own trace: ns in which no kernel computes. */
 struct nvt_rank_waits {
-    double exposed;    /* in collectives and messages, */
-    double unknown;    /* of it in those that are not paired, of which no wait is known, */
-    double missing;    /* and in those of groups of which ranks are not in the input */
+    double exposed; /* in collectives and messages, */
+    double unknown; /* of it in those that are not paired, of which no wait is known, */
+    double
+        missing; /* and in those of groups of which ranks are not in the input, or for ranks that may wait in such */
     double stragglers; /* waits for these, */
     double others;     /* for other ranks, */
-    double messages;   /* of these in messages between two ranks */
-    uint32_t group;    /* with most of `missing`, NVT_NONE: none */
+    double
+        messages; /* of these in messages between two ranks, or for one that waits in such by design */
+    uint32_t group; /* with most of `missing`, NVT_NONE: none */
 };
 
 /* Of what begins in [from, to). */

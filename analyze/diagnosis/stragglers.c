@@ -7,21 +7,16 @@
 #include "../../lib/grow.h"
 #include "../../lib/sample.h"
 
+/* Where no group is known to be slow, longer collectives are the cause if they are this part of what is waited for a rank. */
+#define TRANSFER_PART 0.67
+
 /* Who waits for less than this share of its time for a rank is not one of those that wait for it. */
 #define LEAST_WAIT 0.01
-
-static double all_of(const struct nvt_rank_wait *wait)
-{
-    double ns = 0;
-    for (int i = 0; i < NVT_LATE_CAUSES; i++)
-        ns += wait->ns[i];
-    return ns;
-}
 
 static int waits(const struct nvt_stragglers *all, const struct nvt_rank_wait *wait, uint32_t late)
 {
     return wait->late == late &&
-           all_of(wait) >= LEAST_WAIT * nvt_straggler_span(all, wait->waiting);
+           nvt_rank_wait_ns(wait) >= LEAST_WAIT * nvt_straggler_span(all, wait->waiting);
 }
 
 static double median(double *values, size_t count)
@@ -47,7 +42,7 @@ static void find_medians(const struct nvt_stragglers *all, struct nvt_straggler 
             clocks[known++] = all->ranks.items[wait->waiting].clock;
         const struct nvt_rank_share *share = &all->shares[wait->waiting];
         count++;
-        item->caused_ns += all_of(wait);
+        item->caused_ns += nvt_rank_wait_ns(wait);
         if (isnan(share->span))
             continue;
         compute[compared] = share->compute;
@@ -84,8 +79,10 @@ static uint8_t cause_of(const struct nvt_stragglers *all, const struct nvt_strag
             ns[k] += all->blame.waits[i].ns[k];
     for (int k = 0; k < NVT_LATE_CAUSES; k++)
         most = ns[k] > ns[most] ? (uint8_t)k : most;
-    if (most == NVT_LATE_TRANSFER)
-        return most;
+    if (most == NVT_LATE_TRANSFER) /* by itself enough */
+        return item->waiting && ns[most] / item->waiting >= least ? most : NVT_LATE_UNKNOWN;
+    if (most == NVT_LATE_MISSING)
+        return NVT_LATE_UNKNOWN;
     if (isnan(share->span) || !item->compared || (longer < least && later < least))
         return NVT_LATE_UNKNOWN;
     if (rank->device == NVT_NONE)
@@ -138,13 +135,16 @@ static struct transfers add_transfers(const struct nvt_rank_pairs *pairs)
     return all;
 }
 
-/* Whether two kinds do the same in groups alike: as many collectives of the same bytes among as many ranks. */
+/* Whether two kinds do the same in groups alike: as many collectives of the same bytes among as many ranks, all
+ * of them in the input. */
 static int are_alike(const struct nvt_rank_pairs *pairs, const struct transfers *all, uint32_t a,
                      uint32_t b)
 {
     const struct nvt_rank_kind *kinds = pairs->kinds;
-    return kinds[a].name == kinds[b].name && kinds[a].ranks == kinds[b].ranks &&
-           all->counts[a] == all->counts[b] &&
+    const struct nvt_rank_group *groups = pairs->ranks->groups;
+    return !nvt_rank_group_is_part(&groups[kinds[a].group]) &&
+           !nvt_rank_group_is_part(&groups[kinds[b].group]) && kinds[a].name == kinds[b].name &&
+           kinds[a].ranks == kinds[b].ranks && all->counts[a] == all->counts[b] &&
            (isnan(all->bytes[a]) ? isnan(all->bytes[b])
                                  : fabs(all->bytes[a] - all->bytes[b]) <= 0.01 * all->bytes[a]);
 }
@@ -193,6 +193,18 @@ static int find_slow_kind(const struct nvt_stragglers *all, struct nvt_straggler
     return failed ? -1 : 0;
 }
 
+/* Whether longer collectives of its groups are most of why a rank is late. */
+static int is_by_transfer(const struct nvt_stragglers *all, uint32_t rank)
+{
+    double transfer = 0, ns = 0;
+    for (uint32_t i = 0; i < all->blame.wait_count; i++)
+        if (all->blame.waits[i].late == rank) {
+            transfer += all->blame.waits[i].ns[NVT_LATE_TRANSFER];
+            ns += nvt_rank_wait_ns(&all->blame.waits[i]);
+        }
+    return transfer >= TRANSFER_PART * ns;
+}
+
 /* Ranks that one slow group holds up become one item. */
 static void fold_slow_groups(struct nvt_stragglers *all)
 {
@@ -229,7 +241,7 @@ static int judge(struct nvt_stragglers *all)
     double *caused = calloc((size_t)all->ranks.count + 1, sizeof(*caused));
     int failed = !values || !caused;
     for (uint32_t i = 0; i < all->blame.wait_count && !failed; i++)
-        caused[all->blame.waits[i].late] += all_of(&all->blame.waits[i]);
+        caused[all->blame.waits[i].late] += nvt_rank_wait_ns(&all->blame.waits[i]);
     for (uint32_t i = 0; i < all->ranks.count && !failed; i++) {
         const double least = NVT_STRAGGLER_SHARE * nvt_straggler_span(all, i);
         struct nvt_straggler item = {.rank = i};
@@ -248,6 +260,8 @@ static int judge(struct nvt_stragglers *all)
             failed = 1;
             break;
         }
+        if (item.cause == NVT_LATE_TRANSFER && item.kind == NVT_NONE && !is_by_transfer(all, i))
+            continue;
         failed = nvt_grow(&all->items, all->count, sizeof(*all->items));
         if (!failed)
             all->items[all->count++] = item;

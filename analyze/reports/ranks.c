@@ -172,9 +172,7 @@ static void add_waits(struct job *job)
 {
     for (uint32_t i = 0; i < job->all.blame.wait_count; i++) {
         const struct nvt_rank_wait *wait = &job->all.blame.waits[i];
-        double ns = 0;
-        for (size_t k = 0; k < NVT_LATE_CAUSES; k++)
-            ns += wait->ns[k];
+        const double ns = nvt_rank_wait_ns(wait);
         job->caused[wait->late] += ns;
         job->waiting[wait->late] += ns > 0;
     }

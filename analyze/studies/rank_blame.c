@@ -3,6 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../lib/clock.h"
+#include "spent.h"
+
+/* Collectives that began before a stretch of time and are looked at for those that reach into it. */
+#define LOOKED_BACK 64
+/* And so many before the one that is looked at. */
+#define LOOKED_AT 1024
 /* What is known of a cause makes this part of a wait at least. */
 #define LEAST_PART 0.25
 /* A rank computes for longer than another one from this part of its time on. */
@@ -22,6 +29,7 @@ const char *nvt_late_cause_text(enum nvt_late_cause cause)
         [NVT_LATE_OUTSIDE] = "it is outside of collectives for longer",
         [NVT_LATE_TRANSFER] = "longer collectives of another group",
         [NVT_LATE_BUBBLE] = "its turn in the pipeline (bubble)",
+        [NVT_LATE_MISSING] = "may wait for a rank that is not in the input",
         [NVT_LATE_UNKNOWN] = "unknown"};
     return texts[cause];
 }
@@ -46,19 +54,57 @@ double nvt_rank_exposed_wait(const struct nvt_rank_pairs *pairs, struct nvt_rank
 /* What a rank did since the collective of the group before. */
 struct since {
     double work, idle, loading, collecting, kernels, waits, transfer;
+    double missing;  /* in groups of which ranks are not in the input */
     double clock;    /* MHz, NaN unknown */
     double unpaired; /* in communication of which no wait is known */
+};
+
+/* When a rank waited in collectives, ended those of groups of which ranks are not in the input, and was in those that are not paired. */
+struct times {
+    struct nvt_spent waits, missing, unpaired;
 };
 
 struct blaming {
     struct nvt_rank_blame *blame;
     const struct nvt_rank_pairs *pairs;
-    uint32_t *
-        before; /* of each part: that of its group before it on the rank, NVT_NONE: there is none */
-    double *waits;    /* of each part: what its rank waited in all parts before it, */
-    double *unpaired; /* and what it was in those that are not paired */
+    /* Of each part: the last of its group before it on the rank that all left together, NVT_NONE: there is none. */
+    uint32_t *before;
+    uint8_t *is_overlapped; /* of each collective: kernels of a rank compute during most of it */
+    struct times *times;    /* of each rank */
     struct nvt_map wait_of;
 };
+
+static void find_overlapped(struct blaming *all)
+{
+    for (uint32_t i = 0; i < all->pairs->count; i++)
+        for (uint32_t k = 0; k < all->pairs->items[i].ranks; k++) {
+            const struct nvt_rank_part *part =
+                nvt_rank_part_of(all->pairs, all->pairs->members[all->pairs->items[i].member + k]);
+            all->is_overlapped[i] |= 2 * exposed_of(part) < (double)(part->end - part->start);
+        }
+}
+
+/* Of a part, in the order of parts. 0, or -1 when out of memory. */
+static int add_times(struct times *times, const struct nvt_rank_pairs *pairs, uint32_t rank,
+                     uint32_t number)
+{
+    const struct nvt_rank_part *part = &pairs->ranks->items[rank].parts[number];
+    const uint32_t group = nvt_rank_part_group(&pairs->ranks->items[rank], number);
+    const int64_t exposed = (int64_t)fmax(exposed_of(part), 0);
+    if (!nvt_rank_collective_of(pairs, rank, number))
+        return nvt_spent_add(&times->unpaired, part->start, nvt_clock_sum(part->start, exposed));
+    const int64_t met = nvt_clock_sum(
+        part->start, (int64_t)nvt_rank_exposed_wait(pairs, (struct nvt_rank_member){rank, number}));
+    if (nvt_rank_group_is_part(&pairs->ranks->groups[group]) && met < part->end &&
+        nvt_spent_add(&times->missing, met, part->end))
+        return -1;
+    return met > part->start ? nvt_spent_add(&times->waits, part->start, met) : 0;
+}
+
+static int64_t spent_in(const struct nvt_spent *spent, int64_t from, int64_t to)
+{
+    return to > from ? nvt_spent_until(spent, to) - nvt_spent_until(spent, from) : 0;
+}
 
 /* 0, or -1 when out of memory. */
 static int find_before(struct blaming *all)
@@ -67,23 +113,19 @@ static int find_before(struct blaming *all)
     int failed = 0;
     for (uint32_t i = 0; i < ranks->count && !failed; i++) {
         struct nvt_map last = {0};
-        double waits = 0, unpaired = 0;
         for (uint32_t k = 0; k < ranks->items[i].part_count && !failed; k++) {
-            const uint32_t at = all->pairs->firsts[i] + k;
-            all->waits[at] = waits;
-            all->unpaired[at] = unpaired;
+            const uint32_t at = all->pairs->firsts[i] + k, of = all->pairs->of[at];
             all->before[at] = NVT_NONE;
-            if (all->pairs->of[at] == NVT_NONE) {
-                unpaired += fmax(exposed_of(&ranks->items[i].parts[k]), 0);
+            failed = add_times(&all->times[i], all->pairs, i, k);
+            if (of == NVT_NONE || failed)
                 continue;
-            }
             uint32_t *before = nvt_map_at(&last, nvt_rank_part_group(&ranks->items[i], k));
             failed = !before;
             if (!before)
                 break;
             all->before[at] = *before == NVT_MAP_NONE ? NVT_NONE : *before;
-            *before = k;
-            waits += nvt_rank_exposed_wait(all->pairs, (struct nvt_rank_member){i, k});
+            if (!all->is_overlapped[of])
+                *before = k;
         }
         nvt_map_free(&last);
     }
@@ -105,28 +147,43 @@ static struct since since_before(const struct blaming *all, struct nvt_rank_memb
                           .collecting = (double)(part->before.collecting - from->collecting),
                           .clock = rank->clock,
                           .kernels = (double)part->before.kernels - from->kernels};
-    const uint32_t at = first + member.part, next = has_before ? first + before + 1 : first;
-    since.waits = all->waits[at] - all->waits[next];
-    since.unpaired = all->unpaired[at] - all->unpaired[next];
+    const struct times *times = &all->times[member.rank];
     const int64_t begin = has_before ? rank->parts[before].end : rank->first;
-    since.transfer = fmax(
-        (double)(part->start - begin) - since.work - since.idle - since.waits - since.unpaired, 0);
+    since.waits = (double)spent_in(&times->waits, begin, part->start);
+    since.missing = (double)spent_in(&times->missing, begin, part->start);
+    since.unpaired = (double)spent_in(&times->unpaired, begin, part->start);
+    since.transfer = fmax((double)(part->start - begin) - since.work - since.idle - since.waits -
+                              since.missing - since.unpaired,
+                          0);
     return since;
 }
 
-/* The other group's collective in which the rank of a part waited longest since the one before it. NVT_NONE: none. */
-static uint32_t longest_wait(const struct blaming *all, struct nvt_rank_member member)
+/* The collective in which the rank of a part waited longest since the one before it, or, of `missing`, the part of a group of
+ * which ranks are not in the input that took longest. NVT_NONE: none. */
+static uint32_t longest_wait(const struct blaming *all, struct nvt_rank_member member, int missing)
 {
+    const struct nvt_rank *rank = &all->pairs->ranks->items[member.rank];
     const uint32_t first = all->pairs->firsts[member.rank];
     const uint32_t before = all->before[first + member.part];
-    double most = 0;
+    const int64_t begin = before == NVT_NONE ? INT64_MIN : rank->parts[before].end,
+                  end = rank->parts[member.part].start;
+    int64_t most = 0;
     uint32_t longest = NVT_NONE;
-    for (uint32_t k = before == NVT_NONE ? 0 : before + 1; k < member.part; k++) {
-        const double wait =
-            nvt_rank_exposed_wait(all->pairs, (struct nvt_rank_member){member.rank, k});
-        if (wait > most) {
-            most = wait;
-            longest = all->pairs->of[first + k];
+    uint32_t k = before == NVT_NONE || before < LOOKED_BACK ? 0 : before - LOOKED_BACK;
+    if (member.part - k > LOOKED_AT)
+        k = member.part - LOOKED_AT;
+    for (; k < member.part; k++) {
+        const struct nvt_rank_part *part = &rank->parts[k];
+        const int64_t met = nvt_clock_sum(
+            part->start,
+            (int64_t)nvt_rank_exposed_wait(all->pairs, (struct nvt_rank_member){member.rank, k}));
+        const int64_t from = missing ? met : part->start, to = missing ? part->end : met;
+        const int64_t ns = (to < end ? to : end) - (from > begin ? from : begin);
+        if (ns > most && all->pairs->of[first + k] != NVT_NONE &&
+            (!missing ||
+             nvt_rank_group_is_part(&all->pairs->ranks->groups[nvt_rank_part_group(rank, k)]))) {
+            most = ns;
+            longest = missing ? k : all->pairs->of[first + k];
         }
     }
     return longest;
@@ -162,6 +219,7 @@ static struct since more_than_others(const struct blaming *all,
         more.kernels += weight * (own.kernels - its.kernels);
         more.waits += weight * (own.waits - its.waits);
         more.transfer += weight * (own.transfer - its.transfer);
+        more.missing += weight * (own.missing - its.missing);
         more.unpaired += weight * (own.unpaired - its.unpaired);
     }
     if (weights > 0) {
@@ -176,6 +234,7 @@ static struct since more_than_others(const struct blaming *all,
                               .kernels = more.kernels / weights,
                               .waits = more.waits / weights,
                               .transfer = more.transfer / weights,
+                              .missing = more.missing / weights,
                               .unpaired = more.unpaired / weights};
     }
     return more;
@@ -223,17 +282,23 @@ static struct nvt_rank_reason direct_reason(const struct blaming *all, uint32_t 
 {
     const struct nvt_rank_collective *item = &all->pairs->items[collective];
     struct nvt_rank_reason reason = {
-        .rank = item->shortest, .cause = NVT_LATE_UNKNOWN, .via = NVT_NONE};
+        .rank = item->shortest, .cause = NVT_LATE_UNKNOWN, .via = NVT_NONE, .group = NVT_NONE};
     struct nvt_rank_member last = {0};
     struct since others;
     if (item->ranks < 2 || item->most <= item->least)
         return reason;
     const struct since more = more_than_others(all, item, &last, &others);
-    const double most = fmax(fmax(more.work, more.idle), fmax(more.waits, more.transfer));
+    const double most =
+        fmax(fmax(fmax(more.work, more.idle), fmax(more.waits, more.transfer)), more.missing);
     if (most < LEAST_PART * (double)(item->most - item->least) || most < more.unpaired)
         return reason;
     if (more.waits >= most) {
-        reason.via = longest_wait(all, last);
+        reason.via = longest_wait(all, last, 0);
+    } else if (more.missing >= most) {
+        const struct nvt_rank *rank = &all->pairs->ranks->items[last.rank];
+        const uint32_t part = longest_wait(all, last, 1);
+        reason.cause = part == NVT_NONE ? NVT_LATE_UNKNOWN : NVT_LATE_MISSING;
+        reason.group = part == NVT_NONE ? NVT_NONE : nvt_rank_part_group(rank, part);
     } else if (more.work >= most && all->pairs->ranks->items[item->shortest].device == NVT_NONE) {
         reason.cause = NVT_LATE_OUTSIDE;
     } else if (more.work >= most && is_bubble(all, item)) {
@@ -263,7 +328,8 @@ static void follow_chains(struct blaming *all)
         uint32_t through = first.through + steps;
         for (uint32_t next = i; steps; steps--, through--) {
             const uint32_t via = reasons[next].via;
-            reasons[next] = (struct nvt_rank_reason){first.rank, first.cause, through, via};
+            reasons[next] =
+                (struct nvt_rank_reason){first.rank, first.cause, through, via, first.group};
             next = via;
         }
     }
@@ -317,25 +383,33 @@ int nvt_rank_blame_make(struct nvt_rank_blame *blame, const struct nvt_rank_pair
     struct blaming all = {.blame = blame,
                           .pairs = pairs,
                           .before = malloc(parts * sizeof(*all.before)),
-                          .waits = malloc(parts * sizeof(*all.waits)),
-                          .unpaired = malloc(parts * sizeof(*all.unpaired))};
+                          .is_overlapped = calloc((size_t)pairs->count + 1, 1),
+                          .times = calloc(ranks, sizeof(*all.times))};
     blame->pairs = pairs;
     blame->reasons = malloc(((size_t)pairs->count + 1) * sizeof(*blame->reasons));
     blame->waited = calloc(ranks, sizeof(*blame->waited));
     blame->through_ns = calloc(ranks, sizeof(*blame->through_ns));
     blame->last = calloc(ranks, sizeof(*blame->last));
     blame->met = calloc(ranks, sizeof(*blame->met));
-    int failed = !all.before || !all.waits || !all.unpaired || !blame->reasons || !blame->waited ||
-                 !blame->through_ns || !blame->last || !blame->met || find_before(&all);
+    int failed = !all.before || !all.is_overlapped || !all.times || !blame->reasons ||
+                 !blame->waited || !blame->through_ns || !blame->last || !blame->met;
+    if (!failed)
+        find_overlapped(&all);
+    failed = failed || find_before(&all);
     for (uint32_t i = 0; i < pairs->count && !failed; i++)
         blame->reasons[i] = direct_reason(&all, i);
     if (!failed)
         follow_chains(&all);
     failed = failed || add_waits(&all);
     nvt_map_free(&all.wait_of);
+    for (uint32_t i = 0; i < pairs->ranks->count && all.times; i++) {
+        nvt_spent_free(&all.times[i].waits);
+        nvt_spent_free(&all.times[i].missing);
+        nvt_spent_free(&all.times[i].unpaired);
+    }
     free(all.before);
-    free(all.waits);
-    free(all.unpaired);
+    free(all.is_overlapped);
+    free(all.times);
     return failed ? nvt_fail(err, "out of memory") : 0;
 }
 

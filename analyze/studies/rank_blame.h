@@ -7,7 +7,11 @@
  * compared, so no clocks need agree. The largest difference is the cause; where that is a wait in another group, the rank that is
  * blamed for that wait is blamed for this one too: rank 3 waits for 2, which waited for 7.
  *
- * What counts of a wait is what no kernel that computes overlaps.
+ * What counts of a wait is what no kernel that computes overlaps. Nobody leaves a collective together that kernels overlap: what a
+ * rank does is compared since one before it.
+ *
+ * In a group of which ranks are not in the input, what is no wait for one that is may be a wait for one that is not, and no
+ * transfer: nothing that follows from it is put down to a rank.
  */
 #ifndef NVT_RANK_BLAME_H
 #define NVT_RANK_BLAME_H
@@ -24,6 +28,7 @@ enum nvt_late_cause {
     NVT_LATE_OUTSIDE,  /* it is outside of collectives for longer: its device was not recorded */
     NVT_LATE_TRANSFER, /* its collectives in another group take longer, without a wait */
     NVT_LATE_BUBBLE, /* it sends a message late, as its own work comes first, which takes no longer than that of others */
+    NVT_LATE_MISSING, /* it may wait itself, for a rank that is not in the input */
     NVT_LATE_UNKNOWN,
     NVT_LATE_CAUSES
 };
@@ -42,6 +47,7 @@ struct nvt_rank_reason {
     uint32_t through; /* ranks between it and those that wait */
     uint32_t
         via; /* collective in which the one that came last waited for it, NVT_NONE: it is that itself */
+    uint32_t group; /* NVT_LATE_MISSING: of which a rank is not in the input */
 };
 
 /* What one rank waited for another: ns. */
@@ -49,6 +55,15 @@ struct nvt_rank_wait {
     uint32_t waiting, late;
     double ns[NVT_LATE_CAUSES];
 };
+
+/* In all, as far as it is for a rank that is in the input. */
+static inline double nvt_rank_wait_ns(const struct nvt_rank_wait *wait)
+{
+    double ns = 0;
+    for (int i = 0; i < NVT_LATE_CAUSES; i++)
+        ns += i == NVT_LATE_MISSING ? 0 : wait->ns[i];
+    return ns;
+}
 
 struct nvt_rank_blame {
     const struct nvt_rank_pairs *pairs;

@@ -104,6 +104,12 @@ static inline uint32_t nvt_rank_part_group(const struct nvt_rank *rank, uint32_t
     return rank->groups ? rank->groups[group] : group;
 }
 
+/* Whether a group has ranks that are not in the input. */
+static inline int nvt_rank_group_is_part(const struct nvt_rank_group *group)
+{
+    return group->present < group->size;
+}
+
 struct nvt_rank_file;
 
 /* Zero-initialise; release with nvt_ranks_free, also after a failure. */
