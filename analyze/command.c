@@ -122,6 +122,15 @@ int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *
     return status < 0 ? -1 : !status;
 }
 
+/* The word with the option that getopt_long refused: it stays at one of several letters until the last. */
+static const char *refused_word(char **argv)
+{
+    const char *word = argv[optind - 1], *next = argv[optind];
+    const int is_next = optopt && next && next[0] == '-' && next[1] != '-' &&
+                        strchr(next, optopt) && (word[0] != '-' || !strchr(word, optopt));
+    return is_next ? next : word;
+}
+
 int nvt_command_option(int argc, char **argv, const char *letters, const struct option *options,
                        struct nvt_error *err)
 {
@@ -131,6 +140,7 @@ int nvt_command_option(int argc, char **argv, const char *letters, const struct 
         nvt_fail(err, "option '%s' needs a value; see nvtally %s --help", argv[optind - 1],
                  argv[0]);
     else if (option == '?')
-        nvt_fail(err, "no option '%s'; 'nvtally %s --help' lists them", argv[optind - 1], argv[0]);
+        nvt_fail(err, "no option '%s'; 'nvtally %s --help' lists them", refused_word(argv),
+                 argv[0]);
     return option == ':' ? '?' : option;
 }

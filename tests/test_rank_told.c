@@ -31,6 +31,7 @@ struct job {
     int (*late)(int step);
     int group;
     int steps[RANKS]; /* 0: all */
+    double later;     /* us */
 };
 
 static int nobody(int step)
@@ -70,13 +71,16 @@ static void put(FILE *out, const char *name, double start, double end, const cha
             name, start, end - start, more);
 }
 
+static int is_unnumbered; /* files do not say of which rank they are */
+
 static void begin(FILE *out, int rank)
 {
     fprintf(out,
-            "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H100\"}],"
-            "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":%d,\"world_size\":%d},"
-            "\"traceEvents\":[\n",
-            rank, RANKS);
+            "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H100\"}],");
+    if (!is_unnumbered)
+        fprintf(out, "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":%d,\"world_size\":%d},",
+                rank, RANKS);
+    fprintf(out, "\"traceEvents\":[\n");
 }
 
 static void put_step(FILE *out, int step, int rank, double start, double end, const char *tail)
@@ -91,7 +95,7 @@ static void put_step(FILE *out, int step, int rank, double start, double end, co
 static void put_rank(const struct job *job, FILE *out, int rank, double clock)
 {
     const int steps = job->steps[rank] ? job->steps[rank] : STEPS;
-    double at = 1700000000000000.0 + clock;
+    double at = 1700000000000000.0 + clock + job->later;
     char more[256];
     snprintf(more, sizeof(more),
              ",\"Collective name\":\"allreduce\",\"In msg nelems\":1024,\"Out msg nelems\":1024,"
@@ -257,7 +261,7 @@ static int64_t end_of(const struct nvt_trace *trace, uint32_t rank)
 static void groups_apart_are_aligned_within(void **state)
 {
     (void)state;
-    const struct job job = {"apart", second, 2, {0}};
+    const struct job job = {"apart", second, 2, {0}, 0};
     write_job(&job);
     const char *out = cli_in(folder, "apart.nvt");
     struct cli_result result = cli_run(
@@ -285,7 +289,7 @@ static void groups_apart_are_aligned_within(void **state)
 static void waits_are_of_the_same_time(void **state)
 {
     (void)state;
-    const struct job job = {"later", first_later, 4, {0}};
+    const struct job job = {"later", first_later, 4, {0}, 0};
     write_job(&job);
     struct cli_result result = run(&job, "diagnose", NULL, 15);
     expect_text(result.out, "rank 1 is slower than the other 3");
@@ -297,8 +301,8 @@ static void waits_are_of_the_same_time(void **state)
 static void cut_files_are_compared_within(void **state)
 {
     (void)state;
-    const struct job jobs[] = {{"own", second, 4, {0, 0, STEPS / 2, 0}},
-                               {"other", second, 4, {STEPS / 2, 0, 0, 0}}};
+    const struct job jobs[] = {{"own", second, 4, {0, 0, STEPS / 2, 0}, 0},
+                               {"other", second, 4, {STEPS / 2, 0, 0, 0}, 0}};
     for (size_t i = 0; i < NVT_COUNT_OF(jobs); i++) {
         write_job(&jobs[i]);
         struct cli_result result = run(&jobs[i], "diagnose", NULL, 15);
@@ -322,7 +326,7 @@ static void cut_files_are_compared_within(void **state)
 static void files_with_little_in_common_are_not_compared(void **state)
 {
     (void)state;
-    const struct job job = {"few", second, 4, {0, 0, 4, 0}};
+    const struct job job = {"few", second, 4, {0, 0, 4, 0}, 0};
     write_job(&job);
     struct cli_result result = run(&job, "stats", "ranks", 15);
     expect_none(result.out, "computes");
@@ -333,7 +337,7 @@ static void files_with_little_in_common_are_not_compared(void **state)
 static void a_missing_rank_may_be_waited_for(void **state)
 {
     (void)state;
-    const struct job job = {"missing", second, 4, {0}};
+    const struct job job = {"missing", second, 4, {0}, 0};
     write_job(&job);
     for (unsigned ranks = 1; ranks < 15; ranks += 10) { /* one alone, three */
         struct cli_result result = run(&job, "diagnose", NULL, ranks);
@@ -347,9 +351,11 @@ static void a_missing_rank_may_be_waited_for(void **state)
 static void a_rank_given_twice_is_noted(void **state)
 {
     (void)state;
-    const struct job job = {"first", second, 4, {0}}, again = {"again", second, 4, {0}};
+    const struct job job = {"first", second, 4, {0}, 0}, again = {"again", second, 4, {0}, 0},
+                     after = {"after", second, 4, {0}, 3600e6};
     write_job(&job);
     write_job(&again);
+    write_job(&after);
     const char *arguments[] = {
         "nvtally",        "diagnose",       path_of(&job, 0),   path_of(&job, 1),
         path_of(&job, 2), path_of(&job, 3), path_of(&again, 1), NULL};
@@ -368,15 +374,68 @@ static void a_rank_given_twice_is_noted(void **state)
     free(text);
     /* Two runs of one rank each are no job of one twice. */
     result = cli_run(
-        (const char *const[]){"nvtally", "diagnose", path_of(&job, 1), path_of(&again, 1), NULL});
+        (const char *const[]){"nvtally", "diagnose", path_of(&job, 1), path_of(&after, 1), NULL});
     expect_none(result.err, "is of rank 1");
+    cli_result_free(&result);
+    /* But at the same time one of them is not what it says. */
+    result = cli_run(
+        (const char *const[]){"nvtally", "diagnose", path_of(&job, 1), path_of(&again, 1), NULL});
+    expect_text(result.err, "again-rank1.json: is of rank 1, as ");
+    cli_result_free(&result);
+}
+
+/* Files of which no rank is known: a job by their group and time, and alone an hour apart. */
+static void files_without_a_rank_are_a_job(void **state)
+{
+    (void)state;
+    const char *names[] = {"node-a.json", "node-b.json", "node-c.json", "node-d.json", NULL};
+    for (int apart = 0; apart < 2; apart++) {
+        const char *arguments[8] = {"nvtally", "diagnose"};
+        is_unnumbered = 1;
+        for (int rank = 0; rank < RANKS; rank++) {
+            const struct job job = {"node", second, 4, {0}, apart * 3600e6 * rank};
+            FILE *out = fopen(cli_in(folder, names[rank]), "w");
+            assert_non_null(out);
+            put_rank(&job, out, rank, 0);
+            assert_int_equal(fclose(out), 0);
+            arguments[2 + rank] = cli_in(folder, names[rank]);
+        }
+        is_unnumbered = 0;
+        struct cli_result result = cli_run(arguments);
+        cli_expect_status(&result, 0);
+        if (apart) {
+            expect_none(result.out, "straggler  ");
+        } else {
+            expect_text(result.out, "is slower than the other 3");
+            expect_text(result.out, "node-c.json");
+            expect_none(result.out, "are in the input");
+        }
+        cli_result_free(&result);
+    }
+}
+
+/* A name that begins with a '-': an option without "--", and no option of the commands that are suggested. */
+static void a_name_like_an_option_is_a_file(void **state)
+{
+    (void)state;
+    const struct job job = {"-odd", second, 4, {0}, 0};
+    write_job(&job);
+    struct cli_result result =
+        cli_run((const char *const[]){"sh", "-c", "cd \"$1\" && exec \"$0\" diagnose -- -odd-rank*",
+                                      cli_built("nvtally"), folder, NULL});
+    cli_expect_status(&result, 0);
+    expect_text(result.out, "nvtally stats -r stragglers -- -odd-rank0.json");
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "diagnose", "-odd-rank0.json", NULL});
+    cli_expect_status(&result, 2);
+    expect_text(result.err, "no option '-odd-rank0.json'");
     cli_result_free(&result);
 }
 
 static void ranks_that_take_turns_are_imbalance(void **state)
 {
     (void)state;
-    const struct job job = {"turns", by_turns, 4, {0}}, level = {"level", nobody, 4, {0}};
+    const struct job job = {"turns", by_turns, 4, {0}, 0}, level = {"level", nobody, 4, {0}, 0};
     write_job(&job);
     write_job(&level);
     struct cli_result result = run(&job, "diagnose", NULL, 15);
@@ -459,7 +518,7 @@ static void write_pipeline(const struct job *job)
 static void a_bubble_is_no_communication(void **state)
 {
     (void)state;
-    const struct job job = {"pipeline", nobody, 4, {0}};
+    const struct job job = {"pipeline", nobody, 4, {0}, 0};
     write_pipeline(&job);
     struct cli_result result = run(&job, "diagnose", NULL, 15);
     expect_text(result.out, "in a pipeline, its bubble");
@@ -479,7 +538,7 @@ static void what_a_pipeline_passes_on_is_its_bubble(void **state)
 {
     (void)state;
     static const int everyone[] = {0, 1, 2, 3};
-    const struct job job = {"passes", nobody, 4, {0}};
+    const struct job job = {"passes", nobody, 4, {0}, 0};
     struct made all;
     open_job(&job, &all);
     for (int step = 0; step < 8; step++) {
@@ -538,7 +597,7 @@ static void write_grid(const struct job *job, double work_of_3)
 static void nobody_is_blamed_for_a_missing_rank(void **state)
 {
     (void)state;
-    const struct job job = {"grid", nobody, 4, {0}};
+    const struct job job = {"grid", nobody, 4, {0}, 0};
     write_grid(&job, 800);
     struct cli_result result = run(&job, "diagnose", NULL, 15);
     expect_text(result.out, "rank 3 is slower than the other 3");
@@ -595,7 +654,7 @@ static void write_buckets(const struct job *job, double kernel, double batch)
 static void causes_are_found_behind_overlapped_buckets(void **state)
 {
     (void)state;
-    const struct job slow = {"slow", nobody, 4, {0}}, waits = {"waits", nobody, 4, {0}};
+    const struct job slow = {"slow", nobody, 4, {0}, 0}, waits = {"waits", nobody, 4, {0}, 0};
     write_buckets(&slow, 750, 200);
     struct cli_result result = run(&slow, "stats", "stragglers", 15);
     expect_text(result.out, "\n2,its kernels take longer,3,");
@@ -634,6 +693,8 @@ int main(void)
         cmocka_unit_test(files_with_little_in_common_are_not_compared),
         cmocka_unit_test(a_missing_rank_may_be_waited_for),
         cmocka_unit_test(a_rank_given_twice_is_noted),
+        cmocka_unit_test(files_without_a_rank_are_a_job),
+        cmocka_unit_test(a_name_like_an_option_is_a_file),
         cmocka_unit_test(ranks_that_take_turns_are_imbalance),
         cmocka_unit_test(a_bubble_is_no_communication),
         cmocka_unit_test(what_a_pipeline_passes_on_is_its_bubble),

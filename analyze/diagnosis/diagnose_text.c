@@ -154,6 +154,15 @@ static void put_window(const struct nvt_finding *finding, char *out, size_t size
     snprintf(out, size, "%.3fms/%.3fms", fmax(moment - half, 0) / 1e6, (moment + half) / 1e6);
 }
 
+/* Files behind a command; one that begins with a '-' is no option. */
+static int put_files(struct nvt_buffer *out, char *const *paths)
+{
+    int is_like_option = 0;
+    for (size_t i = 0; paths[i]; i++)
+        is_like_option |= paths[i][0] == '-';
+    return (is_like_option && nvt_buffer_append(out, "-- ", 3)) || nvt_shell_join(out, paths);
+}
+
 int nvt_finding_command(const struct nvt_finding *finding, char *const *given,
                         struct nvt_buffer *out)
 {
@@ -163,11 +172,11 @@ int nvt_finding_command(const struct nvt_finding *finding, char *const *given,
     char *const *paths = is_of_trace ? trace : given;
     int failed = is_of_trace && !trace[0];
     if (!failed && paths && show)
-        failed = nvt_buffer_printf(out, "nvtally %s ", show) || nvt_shell_join(out, paths);
+        failed = nvt_buffer_printf(out, "nvtally %s ", show) || put_files(out, paths);
     else if (!failed && is_of_trace && finding->moment_count) {
         put_window(finding, window, sizeof(window));
         failed = nvt_buffer_printf(out, "nvtally plot --filter-time %s ", window) ||
-                 nvt_shell_join(out, trace);
+                 put_files(out, trace);
     }
     free(trace[0]);
     return failed ? -1 : 0;

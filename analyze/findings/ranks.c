@@ -16,6 +16,7 @@
 #include "../input/ranks.h"
 #include "../model/cover.h"
 #include "../model/mpi.h"
+#include "../studies/rank_runs.h"
 #include "../diagnosis/late_ranks.h"
 #include "../diagnosis/rank_waits.h"
 #include "../diagnosis/stragglers.h"
@@ -471,7 +472,7 @@ static int compare_ranks(const struct nvt_rule *rule, const struct nvt_case *fac
                          struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_input *input = facts->input;
-    size_t runs, *numbers = nvt_input_run_numbers(input, &runs);
+    size_t runs, *numbers = nvt_rank_run_numbers(input, &runs);
     struct nvt_late_jobs late = {0};
     int status = numbers ? nvt_late_jobs_make(&late, input, err) : nvt_fail(err, "out of memory");
     for (size_t run = 0; run < runs && !status; run++)

@@ -246,6 +246,23 @@ static uint32_t count_explained(const struct nvt_flight_job *job, uint32_t item)
     return count;
 }
 
+/* How long it had waited, as far as files tell; where they tell nothing, what is said is conditional. */
+static void tell_age(const struct nvt_flight_stuck *stuck, struct nvt_finding *finding)
+{
+    char what[sizeof(finding->what)];
+    if (stuck->waited < 0)
+        return;
+    nvt_finding_append(finding, "; it had waited %s when its file was last changed",
+                       NVT_TIME((double)stuck->waited));
+    if (!stuck->is_unsure)
+        return;
+    snprintf(what, sizeof(what), "if the job hung: %.230s", finding->what);
+    snprintf(finding->what, sizeof(finding->what), "%s", what);
+    finding->confidence = NVT_POSSIBLE;
+    nvt_finding_append(finding, ", long behind its time-out, which did not come up: the file is a "
+                                "copy, so whether the job hung is unknown (cp -p keeps its time)");
+}
+
 static int tell(const struct nvt_rule *rule, const struct nvt_flight_job *job, uint32_t item,
                 int cycle, struct nvt_findings *findings, struct nvt_error *err)
 {
@@ -274,6 +291,7 @@ static int tell(const struct nvt_rule *rule, const struct nvt_flight_job *job, u
     if (others && !cycle)
         nvt_finding_append(&finding, "; ranks in %u other group%s wait for these", others,
                            others == 1 ? "" : "s");
+    tell_age(stuck, &finding);
     nvt_finding_point(&finding, finding.trace->ranges.start[first->range]);
     return nvt_findings_add(findings, &finding, err);
 }

@@ -4,10 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../../lib/rank_text.h"
+#include "clocks.h"
 #include "input_read.h"
+
+/* Clocks of hosts of a job may be apart by so much: ns. */
+#define APART_NS 2000000000
 
 uint32_t nvt_rank_of_path(const char *path)
 {
@@ -29,14 +34,24 @@ uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process)
                                             : nvt_rank_of_path(from->trace->path);
 }
 
-/* The rank of the first of a trace's processes that has one, else that of its row, or that in the name of its file. */
-static uint32_t trace_rank(const struct nvt_input_trace *from)
+uint32_t nvt_input_trace_rank(const struct nvt_input_trace *from)
 {
     const struct nvt_processes *processes = &from->trace->processes;
     for (uint32_t i = 0; i < processes->count; i++)
         if (processes->rank[i] != NVT_NONE)
             return processes->rank[i];
     return nvt_input_rank(from, NVT_NONE);
+}
+
+int nvt_input_at_once(const struct nvt_trace *a, const struct nvt_trace *b)
+{
+    if (!nvt_has_realtime(a) || !nvt_has_realtime(b))
+        return 0;
+    const int64_t shift = nvt_realtime_shift(b, a);
+    const int64_t first = nvt_clock_sum(b->first_ns, shift),
+                  last = nvt_clock_sum(b->last_ns, shift);
+    return nvt_clock_since(first, a->last_ns) <= APART_NS &&
+           nvt_clock_since(a->first_ns, last) <= APART_NS;
 }
 
 /* --- traces of one run ------------------------------------------------------------------------ */
@@ -79,7 +94,7 @@ static int write_configuration(const struct nvt_input_trace *from, struct nvt_bu
 static int write_run(const struct nvt_input_trace *from, size_t index, struct tally *ranks,
                      struct nvt_buffer *text)
 {
-    const uint32_t rank = trace_rank(from);
+    const uint32_t rank = nvt_input_trace_rank(from);
     const int is_of_row = from->runs && !from->is_by_name;
     if (is_of_row)
         return write_configuration(from, text) || nvt_buffer_append(text, "", 1);
@@ -158,7 +173,7 @@ static uint32_t stated_rank(const struct nvt_input_trace *from)
     int is_stated = nvt_trace_meta(from->trace, "rank") != NULL;
     for (uint32_t i = 0; i < processes->count && !is_stated; i++)
         is_stated = processes->rank[i] != NVT_NONE;
-    return is_stated ? trace_rank(from) : NVT_NONE;
+    return is_stated ? nvt_input_trace_rank(from) : NVT_NONE;
 }
 
 /* Whether a trace stays; else a note says why not. `files` has the place of each rank's. 0, 1, or -1 when out of memory. */
@@ -218,7 +233,8 @@ int nvt_input_note_twice(struct nvt_input *input, struct nvt_error *err)
         failed = rank != NVT_NONE && !file;
         if (file && *file == NVT_MAP_NONE)
             *file = (uint32_t)i;
-        else if (file && sizes[numbers[i]] < sizes[numbers[*file]])
+        else if (file && (sizes[numbers[i]] < sizes[numbers[*file]] ||
+                          nvt_input_at_once(input->traces[i].trace, input->traces[*file].trace)))
             nvt_note(input,
                      "warning: %s: is of rank %u, as %s is: it is taken for another run, and not "
                      "compared with the other ranks",

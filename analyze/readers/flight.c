@@ -11,6 +11,7 @@
 #include "../../lib/buffer.h"
 #include "../../lib/collective_payload.h"
 #include "../../lib/date.h"
+#include "../../lib/rank_text.h"
 #include "../../lib/read_file.h"
 #include "../model/flight_payload.h"
 #include "reader.h"
@@ -87,6 +88,12 @@ static uint32_t rank_of(const char *path)
     return strcasestr(base, "rank") || digits == end || end - digits > 8
                ? NVT_NONE
                : (uint32_t)strtoul(digits, NULL, 10);
+}
+
+static int has_rank_in_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return nvt_rank_in_text(slash ? slash + 1 : path) != NVT_NONE;
 }
 
 /* The first call. */
@@ -169,6 +176,9 @@ static int read_dump(struct nvt_flight *flight)
         nvt_flight_entries(flight, entries))
         return -1;
     end_threads(flight);
+    if (trace->processes.rank[flight->process] == NVT_NONE && !has_rank_in_name(flight->path))
+        nvt_trace_note(trace, "which rank wrote this dump is unknown, so it is not compared with "
+                              "others: name it as PyTorch does, with the rank at the end");
     if (entries == NVT_PICKLE_MISSING)
         nvt_trace_note(trace, "this dump was written without its collectives");
     if (flight->unended)

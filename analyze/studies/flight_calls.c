@@ -25,6 +25,9 @@ struct group {
         first_pending; /* the lowest of those without an end, behind those that any has seen end */
     uint64_t done;     /* the highest that any rank has seen end, and 1 */
     int is_old;        /* what is pending has waited for long enough */
+    int has_timed_out; /* as it says itself */
+    int64_t waited;    /* by the time of a file, the longest; INT64_MAX unknown, */
+    int64_t timeout;   /* and when that is over: ns, 0 unknown */
 };
 
 /* What a rank called in a group. */
@@ -53,6 +56,7 @@ struct call {
     uint64_t sequence;
     int64_t from, to;
     int has_ended, has_timed_out;
+    int64_t timeout; /* ns, 0 unknown */
 };
 
 static int read_call(const struct nvt_trace *trace, uint32_t range, struct call *call)
@@ -72,6 +76,8 @@ static int read_call(const struct nvt_trace *trace, uint32_t range, struct call 
     call->to = to >= 0 && to < NVT_NONE ? (int64_t)to : -1;
     call->has_ended = !strcmp(call->state, "completed") || !strcmp(call->state, "ended");
     call->has_timed_out = nvt_member_number(payload, "\"timed_out\"") > 0;
+    const double timeout = nvt_member_number(payload, "\"timeout_ms\"");
+    call->timeout = timeout > 0 && timeout < 1e12 ? (int64_t)timeout * 1000000 : 0;
     /* A message of which an end is unknown cannot be paired. */
     return *call->state && isnan(from) == isnan(to) && (isnan(from) || call->from != call->to);
 }
@@ -248,10 +254,16 @@ static int note_pending(struct finder *finder, uint32_t rank, uint32_t range,
     state->pending_range = range;
     if (call->sequence < group->first_pending) {
         group->first_pending = call->sequence;
-        group->is_old = 0;
+        group->is_old = group->has_timed_out = 0;
+        group->waited = group->timeout = 0;
     }
-    if (call->sequence == group->first_pending)
-        group->is_old |= call->has_timed_out || waited_ns(trace, range) >= NVT_FLIGHT_WAIT_NS;
+    if (call->sequence == group->first_pending) {
+        const int64_t waited = waited_ns(trace, range);
+        group->is_old |= call->has_timed_out || waited >= NVT_FLIGHT_WAIT_NS;
+        group->has_timed_out |= call->has_timed_out;
+        group->waited = waited > group->waited ? waited : group->waited;
+        group->timeout = call->timeout > group->timeout ? call->timeout : group->timeout;
+    }
     return 0;
 }
 
@@ -406,13 +418,17 @@ static int add_stuck(struct finder *finder, uint32_t group)
         (is_assumed && complete_members(finder, group)))
         return -1;
     struct nvt_flight_stuck *stuck = &job->items[job->count++];
-    *stuck = (struct nvt_flight_stuck){.group = of->name,
-                                       .purpose = of->purpose,
-                                       .is_message = of->from >= 0,
-                                       .is_assumed = is_assumed,
-                                       .size = of->from >= 0 ? 2 : of->member_count,
-                                       .sequence = of->first_pending,
-                                       .since = INT64_MAX};
+    *stuck = (struct nvt_flight_stuck){
+        .group = of->name,
+        .purpose = of->purpose,
+        .is_message = of->from >= 0,
+        .is_assumed = is_assumed,
+        .size = of->from >= 0 ? 2 : of->member_count,
+        .sequence = of->first_pending,
+        .since = INT64_MAX,
+        .waited = of->has_timed_out || of->waited == INT64_MAX ? -1 : of->waited};
+    stuck->is_unsure = of->timeout && stuck->waited > of->timeout &&
+                       stuck->waited - of->timeout > NVT_FLIGHT_LATE_NS;
     int failed = of->from >= 0 ? sort_ends(finder, stuck, group) : 0;
     for (uint32_t i = 0; of->from < 0 && i < of->member_count && !failed; i++)
         failed = sort_member(finder, stuck, group, of->members[i]);

@@ -12,7 +12,8 @@
  *
  * A dump of a job that runs on looks the same, with some rank a little behind the others. Only what had waited for
  * NVT_FLIGHT_WAIT_NS when its dump was written, or had timed out, is stuck. The last change of the file stands for when it was
- * written: it is no earlier. A copy that does not keep it looks later than it is.
+ * written: it is no earlier. A copy that does not keep it looks later than it is: where that is long behind the time-out of the
+ * call, which did not come up, whether it is stuck is unknown.
  */
 #ifndef NVT_FLIGHT_CALLS_H
 #define NVT_FLIGHT_CALLS_H
@@ -20,6 +21,8 @@
 #include "../input/input.h"
 
 #define NVT_FLIGHT_WAIT_NS INT64_C(5000000000)
+/* So long behind a time-out, at most, a dump is written. */
+#define NVT_FLIGHT_LATE_NS INT64_C(3600000000000)
 
 /* What a rank called: a range of its trace, NVT_NONE none. */
 struct nvt_flight_rank {
@@ -48,7 +51,10 @@ struct nvt_flight_stuck {
     const char *group, *purpose;
     uint32_t size; /* of the group, or 2 */
     uint64_t sequence;
-    int64_t since;                 /* ns since 1970: the first call of it */
+    int64_t since; /* ns since 1970: the first call of it */
+    int64_t
+        waited; /* ns: how long a rank had waited when its file was last changed; -1: that is not known, or not needed */
+    int is_unsure;                 /* the files are too late to say so */
     struct nvt_flight_call *calls; /* owned, in the order of ranks */
     uint32_t call_count;
     uint32_t *
