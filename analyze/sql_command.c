@@ -16,6 +16,7 @@
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
+#include "input/ranks.h"
 #include "input/rows.h"
 #include "sql/sql.h"
 #include "sql_prompt.h"
@@ -296,7 +297,10 @@ static int read_and_run(const struct request *request, struct nvt_input *input, 
     for (; *files && *files != query && !status; files++)
         status = nvt_input_add(input, *files, err);
     if (!status)
-        status = nvt_input_rows(input, err) || nvt_input_traces(input, err) ? -1 : 0;
+        status = nvt_input_rows(input, err) || nvt_input_traces(input, err) ||
+                         nvt_input_note_twice(input, err)
+                     ? -1
+                     : 0;
     if (!status)
         status = run(input, query, request, err);
     if (!status)

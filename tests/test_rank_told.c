@@ -137,11 +137,12 @@ struct made {
     double at[RANKS];      /* on the stream of kernels, */
     double sends[RANKS];   /* of messages that are sent, */
     double buckets[RANKS]; /* and of all-reduces that kernels overlap */
+    const char *slow;      /* a group whose link is, NULL: none */
 };
 
 static void open_job(const struct job *job, struct made *all)
 {
-    *all = (struct made){{NULL}, {0}, {0}, {0}};
+    *all = (struct made){{NULL}, {0}, {0}, {0}, NULL};
     for (int rank = 0; rank < RANKS; rank++) {
         all->files[rank] = fopen(path_of(job, rank), "w");
         assert_non_null(all->files[rank]);
@@ -179,7 +180,7 @@ static void reduce(struct made *all, const char *group, const int *ranks, int co
         snprintf(members + strlen(members), sizeof(members) - strlen(members), "%s%d",
                  i ? ", " : "", ranks[i]);
     }
-    end += 100;
+    end += all->slow && !strcmp(group, all->slow) ? 300 : 100;
     snprintf(more, sizeof(more),
              ",\"Collective name\":\"allreduce\",\"In msg nelems\":1024,\"Out msg nelems\":1024,"
              "\"Group size\":%d,\"dtype\":\"Float\",\"Process Group Name\":\"%s\","
@@ -363,6 +364,11 @@ static void a_rank_given_twice_is_noted(void **state)
     cli_expect_status(&result, 0);
     expect_text(result.err, "again-rank1.json: is of rank 1, as ");
     expect_text(result.out, "rank 2 is slower than the other 3");
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "sql", path_of(&job, 1), path_of(&again, 1),
+                                           "SELECT count(*) FROM ops", NULL});
+    cli_expect_status(&result, 0);
+    expect_text(result.err, "again-rank1.json: is of rank 1, as ");
     cli_result_free(&result);
     const char *out = cli_in(folder, "twice.md");
     result = cli_run((const char *const[]){"nvtally", "report", path_of(&job, 0), path_of(&job, 1),
@@ -573,11 +579,12 @@ static void what_a_pipeline_passes_on_is_its_bubble(void **state)
 /* --- a straggler that others wait for through groups --- */
 
 /* Tensor groups {0, 1} and {2, 3}, data groups {0, 2} and {1, 3}. us: a kernel of rank 3; others take 400. */
-static void write_grid(const struct job *job, double work_of_3)
+static void write_grid(const struct job *job, double work_of_3, const char *slow)
 {
     static const int groups[][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}};
     struct made all;
     open_job(job, &all);
+    all.slow = slow;
     for (int step = 0; step < 10; step++) {
         double starts[RANKS];
         memcpy(starts, all.at, sizeof(starts));
@@ -598,7 +605,7 @@ static void nobody_is_blamed_for_a_missing_rank(void **state)
 {
     (void)state;
     const struct job job = {"grid", nobody, 4, {0}, 0};
-    write_grid(&job, 800);
+    write_grid(&job, 800, NULL);
     struct cli_result result = run(&job, "diagnose", NULL, 15);
     expect_text(result.out, "rank 3 is slower than the other 3");
     expect_none(result.out, "imbalance");
@@ -616,6 +623,18 @@ static void nobody_is_blamed_for_a_missing_rank(void **state)
     cli_result_free(&result);
     result = run(&job, "stats", "ranks", 7);
     expect_none(result.out, "straggler");
+    cli_result_free(&result);
+}
+
+/* Each of the two ranks of a slow group holds up one other: two wait. */
+static void all_that_wait_for_a_slow_group_count(void **state)
+{
+    (void)state;
+    const struct job job = {"link", nobody, 4, {0}, 0};
+    write_grid(&job, 402, "tp1");
+    struct cli_result result = run(&job, "diagnose", NULL, 15);
+    expect_text(result.out, "collectives of group tp1 (2,3) take longer than those of groups "
+                            "alike, and 2 other ranks wait for its ranks");
     cli_result_free(&result);
 }
 
@@ -699,6 +718,7 @@ int main(void)
         cmocka_unit_test(a_bubble_is_no_communication),
         cmocka_unit_test(what_a_pipeline_passes_on_is_its_bubble),
         cmocka_unit_test(nobody_is_blamed_for_a_missing_rank),
+        cmocka_unit_test(all_that_wait_for_a_slow_group_count),
         cmocka_unit_test(causes_are_found_behind_overlapped_buckets),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);

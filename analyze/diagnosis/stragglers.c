@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/clock.h"
 #include "../../lib/grow.h"
@@ -205,23 +206,65 @@ static int is_by_transfer(const struct nvt_stragglers *all, uint32_t rank)
     return transfer >= TRANSFER_PART * ns;
 }
 
-/* Ranks that one slow group holds up become one item. */
-static void fold_slow_groups(struct nvt_stragglers *all)
+/* Marks, by `seen`, the ranks that wait for an item's: how many of these were not marked. */
+static uint32_t mark_waiting(const struct nvt_stragglers *all, uint32_t rank, uint8_t *seen)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < all->blame.wait_count; i++) {
+        const struct nvt_rank_wait *wait = &all->blame.waits[i];
+        if (!waits(all, wait, rank) || seen[wait->waiting])
+            continue;
+        seen[wait->waiting] = 1;
+        count++;
+    }
+    return count;
+}
+
+/* Items of one slow group. */
+static int are_of_one_group(const struct nvt_straggler *a, const struct nvt_straggler *b)
+{
+    return a->cause == NVT_LATE_TRANSFER && b->cause == NVT_LATE_TRANSFER && a->kind != NVT_NONE &&
+           a->kind == b->kind;
+}
+
+/* The first item of the slow group of one: that itself, where it is of none. */
+static uint32_t first_of_group(const struct nvt_stragglers *all, uint32_t item)
+{
+    uint32_t first = 0;
+    while (first < item && !are_of_one_group(&all->items[first], &all->items[item]))
+        first++;
+    return first;
+}
+
+/* Ranks that one slow group holds up become one item, for which all wait that wait for any of them. 0, or -1 when out of memory. */
+static int fold_slow_groups(struct nvt_stragglers *all)
 {
     uint32_t kept = 0;
+    uint8_t *seen = malloc((size_t)all->ranks.count + 1);
+    if (!seen)
+        return -1;
     for (uint32_t i = 0; i < all->count; i++) {
         struct nvt_straggler *item = &all->items[i];
-        uint32_t k = 0;
-        while (k < kept &&
-               (item->cause != NVT_LATE_TRANSFER || item->kind == NVT_NONE ||
-                all->items[k].cause != NVT_LATE_TRANSFER || all->items[k].kind != item->kind))
-            k++;
-        if (k < kept)
-            all->items[k].alike++;
-        else
-            all->items[kept++] = *item;
+        if (item->cause != NVT_LATE_TRANSFER || first_of_group(all, i) != i)
+            continue;
+        memset(seen, 0, all->ranks.count);
+        item->waiting = mark_waiting(all, item->rank, seen);
+        for (uint32_t k = i + 1; k < all->count; k++)
+            if (are_of_one_group(item, &all->items[k])) {
+                item->alike++;
+                item->waiting += mark_waiting(all, all->items[k].rank, seen);
+            }
     }
+    /* From the last on, as those before it say which are the first. */
+    for (uint32_t i = all->count; i-- > 0;)
+        if (first_of_group(all, i) != i)
+            all->items[i].waiting = 0;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->items[i].waiting)
+            all->items[kept++] = all->items[i];
     all->count = kept;
+    free(seen);
+    return 0;
 }
 
 /* --- all of them --- */
@@ -268,7 +311,7 @@ static int judge(struct nvt_stragglers *all)
     }
     if (all->count > 1)
         qsort(all->items, all->count, sizeof(*all->items), by_excess);
-    fold_slow_groups(all);
+    failed = failed || fold_slow_groups(all);
     free(values);
     free(caused);
     return failed ? -1 : 0;
