@@ -61,37 +61,39 @@ static int is_ours(int descriptor)
            (peer.uid == geteuid() || !peer.uid);
 }
 
-static void reply(int descriptor, int failed, const char *text)
+/* The packet's text, behind the sign. */
+static void reply(struct nvt_ctl_server *server, int descriptor, int failed)
 {
-    char packet[NVT_CTL_ANSWER_MOST + 1];
-    const int size = snprintf(packet, sizeof(packet), "%c%s", failed ? '-' : '+', text);
-    const size_t length = (size_t)size < sizeof(packet) ? (size_t)size : sizeof(packet) - 1;
+    *server->packet = failed ? '-' : '+';
     /* Who does not wait for the answer does without. */
-    (void)send(descriptor, packet, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)send(descriptor, server->packet, strlen(server->packet), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void answer_one(struct nvt_ctl_client *client, const char *request, nvt_ctl_answer *answer,
+static void answer_one(struct nvt_ctl_server *server, int descriptor, nvt_ctl_answer *answer,
                        void *context)
 {
     static const char version[] = NVT_CTL_VERSION " ";
-    char text[NVT_CTL_ANSWER_MOST] = "";
-    if (strncmp(request, version, sizeof(version) - 1) != 0) {
-        reply(client->descriptor, 1, "the recorder is of another version of nvtally");
-        return;
-    }
-    const int failed = answer(context, request + sizeof(version) - 1, text, sizeof(text));
-    reply(client->descriptor, failed, text);
+    const size_t length = sizeof(version) - 1, room = sizeof(server->packet) - 1;
+    char *text = server->packet + 1;
+    int failed = 1;
+    *text = 0;
+    if (strncmp(server->request, version, length) != 0)
+        snprintf(text, room, "the recorder is of another version of nvtally");
+    else
+        failed = answer(context, server->request + length, text, room);
+    reply(server, descriptor, failed);
 }
 
-static void hear(struct nvt_ctl_client *client, int64_t now, nvt_ctl_answer *answer, void *context)
+static void hear(struct nvt_ctl_server *server, struct nvt_ctl_client *client, int64_t now,
+                 nvt_ctl_answer *answer, void *context)
 {
-    char request[NVT_CTL_REQUEST_MOST + 1];
     ssize_t size = 0;
     while (client->descriptor >= 0 &&
-           (size = recv(client->descriptor, request, sizeof(request) - 1, MSG_DONTWAIT)) > 0) {
-        request[size] = 0;
+           (size = recv(client->descriptor, server->request, sizeof(server->request) - 1,
+                        MSG_DONTWAIT)) > 0) {
+        server->request[size] = 0;
         client->since = now;
-        answer_one(client, request, answer, context);
+        answer_one(server, client->descriptor, answer, context);
     }
     if (!size || now - client->since > SILENCE_NS)
         let_go(client);
@@ -105,7 +107,7 @@ void nvt_ctl_serve(struct nvt_ctl_server *server, nvt_ctl_answer *answer, void *
     for (int i = 0; i < NVT_CTL_CLIENTS; i++) {
         struct nvt_ctl_client *client = &server->clients[i];
         if (client->descriptor >= 0)
-            hear(client, now, answer, context);
+            hear(server, client, now, answer, context);
         /* A place may serve one after the other. */
         for (int turn = 0; turn < 64 && client->descriptor < 0; turn++) {
             client->descriptor = accept4(server->socket, NULL, NULL, SOCK_CLOEXEC);
@@ -113,7 +115,7 @@ void nvt_ctl_serve(struct nvt_ctl_server *server, nvt_ctl_answer *answer, void *
                 break;
             client->since = now;
             if (is_ours(client->descriptor))
-                hear(client, now, answer, context);
+                hear(server, client, now, answer, context);
             else
                 let_go(client);
         }

@@ -25,6 +25,9 @@ struct nvt_ctl_server {
         int descriptor; /* -1: none */
         int64_t since;  /* CLOCK_MONOTONIC: one that says nothing is let go */
     } clients[NVT_CTL_CLIENTS];
+    /* What is asked and answered, one at a time: not on the stack, which may be small (ulimit -s). */
+    char request[NVT_CTL_REQUEST_MOST + 1];
+    char packet[NVT_CTL_ANSWER_MOST + 1];
 };
 
 /* Make the socket in that folder. Without one (no descriptor, a file system that has none) nobody is served. */

@@ -32,6 +32,9 @@
 #define MPI_LIBRARY "libnvtally-preload-mpi-calls.so"
 #define OS_LIBRARY  "libnvtally-preload-os-calls.so"
 #define CPU_LIBRARY "libnvtally-preload-cpu-samples.so"
+/* A program with AddressSanitizer as a shared library ends at once where another library is in front of that. */
+#define ASAN_VARIABLE "ASAN_OPTIONS"
+#define ASAN_OPTION   "verify_asan_link_order=0"
 
 /* What the recorder takes note of: the end of a child, and signals that people send to end, to wake
  * or to poke a program. */
@@ -134,7 +137,7 @@ static int inject(const char *variable, const char *library)
     return library ? setenv(variable, library, 1) : 0;
 }
 
-/* Put a path in front of those of a variable. Without one the variable stays as it is. 0, or -1 with errno. */
+/* Put a path, or an option, in front of those of a variable. Without one the variable stays as it is. 0, or -1 with errno. */
 static int lead(const char *variable, const char *folder)
 {
     const char *others = getenv(variable);
@@ -175,6 +178,7 @@ static void become_command(char *const argv[], const char *folder,
         !inject(NCCL_VARIABLE, gifts->nccl) && !lead("PYTHONPATH", gifts->python) &&
         !lead("LD_PRELOAD", gifts->os) && !lead("LD_PRELOAD", gifts->cpu) &&
         !lead("LD_PRELOAD", gifts->mpi) &&
+        !lead(ASAN_VARIABLE, gifts->os || gifts->cpu || gifts->mpi ? ASAN_OPTION : NULL) &&
         !(gifts->pytorch ? setenv(PYTORCH_VARIABLE, gifts->pytorch, 1)
                          : unsetenv(PYTORCH_VARIABLE)) &&
         !setenv(NVT_SESSION_ENV, folder, 1)) {
@@ -213,44 +217,54 @@ static int find_preload(const char *name, char absolute[PATH_MAX], struct nvt_er
                : 0;
 }
 
-int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_wish wish,
-                     const struct nvt_launch_signals *before, struct nvt_launch *launch,
-                     struct nvt_error *err)
-{
+/* Where the files of ours are. Not on the stack, which may be small (ulimit -s). */
+struct paths {
     char library[PATH_MAX], python[PATH_MAX], mpi[PATH_MAX], os[PATH_MAX], cpu[PATH_MAX],
         nccl[PATH_MAX];
-    int report[2], cause = 0, is_python = wish.pytorch || wish.cpu;
-    *launch = (struct nvt_launch){.pid = -1};
-    if (find_absolute(INJECT_LIBRARY, library, err) ||
-        (wish.mpi && find_preload(MPI_LIBRARY, mpi, err)) ||
-        (wish.nccl && find_absolute(NCCL_LIBRARY, nccl, err)) ||
-        (wish.os && find_preload(OS_LIBRARY, os, err)) ||
-        (wish.cpu && find_preload(CPU_LIBRARY, cpu, err)) ||
-        (is_python && find_absolute(PYTHON_MODULE, python, err)))
+};
+
+static int find_gifts(const char *command, struct nvt_launch_wish wish, struct paths *paths,
+                      struct nvt_launch *launch, struct gifts *gifts, struct nvt_error *err)
+{
+    const int is_python = wish.pytorch || wish.cpu;
+    if (find_absolute(INJECT_LIBRARY, paths->library, err) ||
+        (wish.mpi && find_preload(MPI_LIBRARY, paths->mpi, err)) ||
+        (wish.nccl && find_absolute(NCCL_LIBRARY, paths->nccl, err)) ||
+        (wish.os && find_preload(OS_LIBRARY, paths->os, err)) ||
+        (wish.cpu && find_preload(CPU_LIBRARY, paths->cpu, err)) ||
+        (is_python && find_absolute(PYTHON_MODULE, paths->python, err)))
         return -1;
     if (is_python)
-        *strrchr(python, '/') = 0;
-    if (pipe2(report, O_CLOEXEC))
-        return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
+        *strrchr(paths->python, '/') = 0;
     launch->other_tool = is_other_tool(NVTX_VARIABLE, INJECT_LIBRARY);
     launch->other_device_tool = wish.devices && is_other_tool(CUDA_VARIABLE, INJECT_LIBRARY);
     launch->other_nccl_plugin = wish.nccl && is_other_tool(NCCL_VARIABLE, NCCL_LIBRARY);
-    const struct gifts gifts = {
-        .nvtx = launch->other_tool || nvt_program_is_static_nvtx(argv[0]) ? NULL : library,
-        .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
-        .nccl = wish.nccl && !launch->other_nccl_plugin ? nccl : NULL,
-        .python = is_python ? python : NULL,
+    const int has_no_nvtx = launch->other_tool || nvt_program_is_static_nvtx(command);
+    *gifts = (struct gifts){
+        .nvtx = has_no_nvtx ? NULL : paths->library,
+        .cuda = wish.devices && !launch->other_device_tool ? paths->library : NULL,
+        .nccl = wish.nccl && !launch->other_nccl_plugin ? paths->nccl : NULL,
+        .python = is_python ? paths->python : NULL,
         .pytorch = wish.pytorch ? "1" : NULL,
-        .cpu = wish.cpu ? cpu : NULL,
-        .mpi = wish.mpi ? mpi : NULL,
-        .os = wish.os ? os : NULL,
+        .cpu = wish.cpu ? paths->cpu : NULL,
+        .mpi = wish.mpi ? paths->mpi : NULL,
+        .os = wish.os ? paths->os : NULL,
         .ends_with = wish.ends_with_us ? getpid() : 0,
     };
+    return 0;
+}
+
+static int start(char *const argv[], const char *folder, const struct nvt_launch_signals *before,
+                 const struct gifts *gifts, struct nvt_launch *launch, struct nvt_error *err)
+{
+    int report[2], cause = 0;
+    if (pipe2(report, O_CLOEXEC))
+        return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
     (void)fflush(NULL);
     nvt_witness_ask(&listening.witness); /* from here on, what the group gets the command gets */
     launch->pid = fork();
     if (!launch->pid)
-        become_command(argv, folder, before, &gifts, report[1]);
+        become_command(argv, folder, before, gifts, report[1]);
     int failure = errno;
     close(report[1]);
     if (launch->pid < 0) {
@@ -267,6 +281,20 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
         waitpid(launch->pid, NULL, 0);
     }
     return 0;
+}
+
+int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_wish wish,
+                     const struct nvt_launch_signals *before, struct nvt_launch *launch,
+                     struct nvt_error *err)
+{
+    struct gifts gifts;
+    struct paths *paths = malloc(sizeof(*paths));
+    *launch = (struct nvt_launch){.pid = -1};
+    const int status = !paths ? nvt_fail(err, "out of memory")
+                              : find_gifts(argv[0], wish, paths, launch, &gifts, err) ||
+                                    start(argv, folder, before, &gifts, launch, err);
+    free(paths);
+    return status ? -1 : 0;
 }
 
 /* Whether the command has ended, which no signal reaches any more; it may not be waited for yet. */

@@ -111,7 +111,6 @@ static int stop(struct nvt_live *live, const char *words, char *text, size_t siz
 
 static int steps(struct nvt_live *live, const char *words, char *text, size_t size)
 {
-    char told[NVT_CTL_ANSWER_MOST];
     int64_t settle_ns;
     struct nvt_control *control = live->recorder->control;
     if (!control->is_dormant || control->budget > 0)
@@ -124,7 +123,7 @@ static int steps(struct nvt_live *live, const char *words, char *text, size_t si
         return -1;
     }
     if (nvt_live_steps_ask(&live->steps, control, words, &settle_ns, text, size) ||
-        turn(live, 1, told, sizeof(told)))
+        turn(live, 1, live->unheard, sizeof(live->unheard)))
         return -1;
     snprintf(text, size, "trace\t%s\nrange\t%s\nsettle\t%" PRId64 "\n", live->trace,
              control->iteration, settle_ns);
@@ -245,11 +244,10 @@ void nvt_live_end(struct nvt_live *live)
 
 void nvt_live_serve(struct nvt_live *live)
 {
-    char text[NVT_CTL_ANSWER_MOST];
     const int64_t quiet = nvt_monotonic_ns() - live->window->turned;
     if (nvt_live_steps_look(&live->steps, live->recorder->control) ||
         nvt_live_steps_are_given_up(&live->steps))
-        turn(live, 0, text, sizeof(text));
+        turn(live, 0, live->unheard, sizeof(live->unheard));
     nvt_ctl_serve(&live->server, answer, live);
     const struct nvt_control *control = live->recorder->control;
     live->recorder->rests =

@@ -30,6 +30,7 @@ struct nvt_live {
     int64_t began; /* CLOCK_MONOTONIC */
     char trace[PATH_MAX];
     char command[1024];
+    char unheard[NVT_CTL_ANSWER_MOST]; /* an answer that nobody has asked for */
 };
 
 /* From now on requests are answered that come to `server`, which listens since before the command began; those of before wait. All of

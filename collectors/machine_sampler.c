@@ -10,6 +10,7 @@
 
 #include "../lib/count_of.h"
 #include "../lib/grow.h"
+#include "helper_thread.h"
 #include "machine_processes.h"
 #include "ring.h"
 
@@ -237,12 +238,7 @@ struct nvt_machine *nvt_machine_start(enum nvt_clock clock, uint64_t trace, stru
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&machine->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    /* Signals are the recorder's: its thread passes them on. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int cause = pthread_create(&thread, NULL, run, machine);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int cause = nvt_helper_thread_start(&thread, run, machine);
     if (!cause) {
         pthread_detach(thread);
         return machine;

@@ -65,12 +65,35 @@ static int is_rank(const char *rank, const char *size)
            (!size || strtol(size, NULL, 10) > 1);
 }
 
+/* Where a launcher has said which rank we are; NVT_COUNT_OF(launchers): nowhere. */
+static size_t find_launcher(void)
+{
+    size_t i = 0;
+    while (i < NVT_COUNT_OF(launchers) &&
+           !is_rank(getenv(launchers[i].rank), getenv(launchers[i].size)))
+        i++;
+    return i;
+}
+
 const char *nvt_output_default(void)
 {
-    for (size_t i = 0; i < NVT_COUNT_OF(launchers); i++)
-        if (is_rank(getenv(launchers[i].rank), getenv(launchers[i].size)))
-            return launchers[i].name;
-    return "trace.nvt";
+    const size_t launcher = find_launcher();
+    return launcher < NVT_COUNT_OF(launchers) ? launchers[launcher].name : "trace.nvt";
+}
+
+char *nvt_output_of_rank(const char *output)
+{
+    const size_t launcher = find_launcher();
+    const char *slash = strrchr(output, '/'), *dot = strrchr(slash ? slash + 1 : output, '.');
+    char *name = NULL;
+    if (launcher == NVT_COUNT_OF(launchers))
+        return NULL;
+    const int length =
+        (int)(dot && dot > (slash ? slash + 1 : output) ? dot - output : (ptrdiff_t)strlen(output));
+    if (asprintf(&name, "%.*s-rank%s%s", length, output, getenv(launchers[launcher].rank),
+                 output + length) < 0)
+        return NULL;
+    return name;
 }
 
 void nvt_output_add_hint(struct nvt_error *err)

@@ -23,6 +23,10 @@
  */
 const char *nvt_output_default(void);
 
+/* The name of a trace for a rank of its own, "x-rank3.nvt" of "x.nvt", where a launcher has said which rank we are; NULL: none has, or
+ * we are the only one. malloc'ed. */
+char *nvt_output_of_rank(const char *output);
+
 /* The way out where another rank writes the trace: appended to the message, if a launcher's variable says which rank we
  * are. */
 void nvt_output_add_hint(struct nvt_error *err);

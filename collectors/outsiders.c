@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,26 +80,35 @@ static int has_environment(pid_t process)
     return at && strtoull(at, NULL, 10) > 0;
 }
 
-/* Whether what can be read is none of ours: empty, or with a PATH and not the session. Who writes over its own, as for a title, has
- * neither. */
+/* "NAME=", as every entry of an environment begins. */
+static int is_assignment(const char *entry)
+{
+    const size_t length =
+        strspn(entry, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+    return length && entry[length] == '=' && (*entry < '0' || *entry > '9');
+}
+
+/* Whether what can be read is none of ours: empty, or one that has a PATH, or nothing but variables, and not the session. Who writes
+ * over its own, as for a title, leaves empty entries, or its title. */
 static int reads_foreign(pid_t process)
 {
     static const char session[] = "NVTALLY_SESSION=";
     char path[64], *entry = NULL;
     size_t size = 0, entries = 0;
-    int has_path = 0, has_session = 0;
+    int has_path = 0, has_session = 0, is_all = 1;
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)process);
     FILE *list = fopen(path, "re");
     if (!list)
         return 0;
     for (; getdelim(&entry, &size, 0, list) > 0; entries++) {
         has_path |= !strncmp(entry, "PATH=", 5);
+        is_all &= is_assignment(entry);
         has_session |= !strncmp(entry, session, sizeof(session) - 1);
     }
     const int is_whole = !ferror(list);
     free(entry);
     fclose(list);
-    return is_whole && !has_session && (has_path || !entries);
+    return is_whole && !has_session && (has_path || is_all);
 }
 
 /* Whether a process began without our environment. While it begins or ends there is nothing to read, for a moment: it is looked at twice,
@@ -111,6 +121,36 @@ static int is_unaware(pid_t process)
     return has_environment(process);
 }
 
+/* How much address space a process has had at most, bytes; 0: not known. */
+static uint64_t most_space(pid_t process)
+{
+    char path[64], line[128];
+    unsigned long long kib = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)process);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file) && sscanf(line, "VmPeak: %llu", &kib) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return kib << 10;
+}
+
+/* What the collector takes at first, and threads that follow. */
+#define ROOM (UINT64_C(16) << 20)
+
+static void look_at_space(struct nvt_outsiders *outsiders, pid_t process)
+{
+    struct rlimit limit;
+    if (prlimit(process, RLIMIT_AS, NULL, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    const uint64_t most = most_space(process);
+    if (!most || most + ROOM < limit.rlim_cur)
+        return;
+    if (!outsiders->crowded.count)
+        outsiders->address_space = limit.rlim_cur;
+    note(&outsiders->crowded, process, NULL);
+}
+
 static void look_at(struct nvt_outsiders *outsiders, pid_t process)
 {
     char path[64], loader[128];
@@ -121,6 +161,7 @@ static void look_at(struct nvt_outsiders *outsiders, pid_t process)
         note(&outsiders->unaware, process, NULL);
     else if (lacks_library(outsiders, process))
         note(&outsiders->without_us, process, NULL);
+    look_at_space(outsiders, process);
 }
 
 /* Those that the main threads of a process and of its children have started. */

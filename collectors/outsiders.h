@@ -1,7 +1,7 @@
 /*
  * Processes of a command that nothing can be recorded of, as the recorder sees them while they live: those of another libc, those
  * whose root folder, as in a container or a chroot, does not have the collector, and those that began without the environment that
- * names the session, as under sudo. None of them can say so.
+ * names the session, as under sudo, and those whose limit of address space leaves no room. None of them can say so.
  */
 #ifndef NVT_OUTSIDERS_H
 #define NVT_OUTSIDERS_H
@@ -23,7 +23,8 @@ struct nvt_outsiders_kind {
 
 /* Zero-initialise. */
 struct nvt_outsiders {
-    struct nvt_outsiders_kind of_another_libc, without_us, unaware;
+    struct nvt_outsiders_kind of_another_libc, without_us, unaware, crowded;
+    uint64_t address_space; /* bytes that the first of the last may have */
     char library[PATH_MAX]; /* of ours, with no symbolic link; "": it is looked for first */
     int64_t next, every;    /* ns, CLOCK_MONOTONIC: when the next look is due */
 };

@@ -67,6 +67,50 @@ static int is_foreign(const char *loader)
     return *loader && strncmp(slash ? slash + 1 : loader, glibc, strlen(glibc)) != 0;
 }
 
+/* What the kernel runs a script with: the first word of its first line, behind "#!". Whether there is one. */
+static int read_interpreter(const uint8_t *start, size_t size, char *name, size_t most)
+{
+    static const char blanks[] = " \t";
+    const char *text = (const char *)start;
+    size_t at = 2;
+    if (size < 3 || memcmp(start, "#!", 2) != 0)
+        return 0;
+    while (at < size && strchr(blanks, text[at]) && text[at])
+        at++;
+    size_t end = at;
+    while (end < size && text[end] && text[end] != '\n' && !strchr(blanks, text[end]))
+        end++;
+    snprintf(name, most, "%.*s", (int)(end - at), text + at);
+    return *name != 0;
+}
+
+const char *nvt_program_lacks(const char *command, char *text, size_t size)
+{
+    char path[PATH_MAX], runs[256];
+    uint8_t start[2048];
+    if (nvt_command_find(command, path, sizeof(path)))
+        return NULL;
+    const size_t got = read_start(path, start, sizeof(start));
+    if (read_interpreter(start, got, runs, sizeof(runs))) {
+        const size_t length = strlen(runs);
+        const int is_dos = runs[length - 1] == '\r';
+        if (!access(runs, X_OK))
+            return NULL;
+        snprintf(text, size, "its first line names the interpreter %.*s%s, which %s",
+                 (int)(length - (size_t)is_dos), runs,
+                 is_dos ? " with a carriage return behind it (a file of Windows)" : "",
+                 access(runs, F_OK) ? "is not there" : "cannot be executed");
+        return text;
+    }
+    if (got < sizeof(Elf64_Ehdr) || memcmp(start, ELFMAG, SELFMAG) != 0 ||
+        start[EI_CLASS] != ELFCLASS64 || find_loader(start, got, runs, sizeof(runs)) || !*runs ||
+        !access(runs, F_OK))
+        return NULL;
+    snprintf(text, size, "its loader %s is not there (a program of another libc or machine?)",
+             runs);
+    return text;
+}
+
 int nvt_program_is_foreign(const char *path, char *loader, size_t size)
 {
     uint8_t start[8192];

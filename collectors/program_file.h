@@ -12,6 +12,12 @@
  */
 const char *nvt_program_obstacle(const char *command, char *text, size_t size);
 
+/*
+ * What a command that is there lacks, so that the kernel cannot start it: "its first line names the interpreter /bin/nosh, which is
+ * not there", or its loader. Returns `text`, or NULL: nothing of that kind.
+ */
+const char *nvt_program_lacks(const char *command, char *text, size_t size);
+
 /* Whether a file, with no search for it, is a program of another libc, whose loader `loader` then gets. Not where it cannot be read. */
 int nvt_program_is_foreign(const char *path, char *loader, size_t size);
 

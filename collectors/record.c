@@ -18,6 +18,7 @@
 #include "../lib/create_file.h"
 #include "../lib/gpu_counters.h"
 #include "../lib/hardware_counters.h"
+#include "../lib/people.h"
 #include "../lib/program.h"
 #include "../lib/shell.h"
 #include "../lib/trace_file.h"
@@ -83,10 +84,11 @@ static void report_lost(const struct nvt_record_options *options,
 {
     if (lost)
         nvt_message(stderr,
-                    "%" PRIu64 " events were lost: %" PRIu64 " at full buffers, %" PRIu64
+                    "%" PRIu64 " event%s lost: %" PRIu64 " at full buffers, %" PRIu64
                     " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
                     " in signal handlers",
-                    lost, result->dropped, result->unwritten, result->homeless, result->nested);
+                    lost, lost == 1 ? " was" : "s were", result->dropped, result->unwritten,
+                    result->homeless, result->nested);
     if (result->homeless && result->scarce)
         nvt_message(stderr,
                     "a thread gets no buffer where the container's memory limit (%" PRIu64
@@ -111,6 +113,12 @@ static void report_lost(const struct nvt_record_options *options,
                     "buffers stayed small, as the container's memory limit (%" PRIu64
                     " MiB) left no more: raise the limit, or record less",
                     result->scarce >> 20);
+    if (result->unread)
+        nvt_message(stderr,
+                    "the buffer%s of %d thread%s lost, as record had no memory to read %s: a limit "
+                    "of address space (ulimit -v), or of memory",
+                    result->unread == 1 ? "" : "s", result->unread,
+                    result->unread == 1 ? " is" : "s are", result->unread == 1 ? "it" : "them");
     if (result->too_deep)
         nvt_message(stderr,
                     "ranges were nested deeper than a buffer of %" PRIu64
@@ -127,16 +135,18 @@ static void report_counts(const struct nvt_record_options *options, uint64_t ask
     const uint64_t all = !is_nothing_captured(options, result);
     const uint64_t os_calls = result->os_calls * all, cpu_samples = result->cpu_samples * all;
     if (asked & NVT_TRACE_DEVICE || result->used_devices)
-        snprintf(others, sizeof(others), ", %" PRIu64 " device records", result->device_records);
+        snprintf(others, sizeof(others), ", %" PRIu64 " device record%s", result->device_records,
+                 result->device_records == 1 ? "" : "s");
     if (options->trace & NVT_TRACE_OSRT)
         snprintf(others + strlen(others), sizeof(others) - strlen(others),
                  ", %" PRIu64 " OS call%s", os_calls, os_calls == 1 ? "" : "s");
     if (options->trace & NVT_TRACE_CPU)
         snprintf(others + strlen(others), sizeof(others) - strlen(others),
                  ", %" PRIu64 " CPU sample%s", cpu_samples, cpu_samples == 1 ? "" : "s");
-    nvt_message(stderr, "%" PRIu64 " events of %u thread%s in %u process%s%s: %s",
-                result->events * all, result->threads, result->threads == 1 ? "" : "s",
-                result->processes, result->processes == 1 ? "" : "es", others, options->output);
+    nvt_message(stderr, "%" PRIu64 " event%s of %u thread%s in %u process%s%s: %s",
+                result->events * all, result->events * all == 1 ? "" : "s", result->threads,
+                result->threads == 1 ? "" : "s", result->processes,
+                result->processes == 1 ? "" : "es", others, options->output);
 }
 
 /* Who asked for the session and could not join it. Whether anybody did. */
@@ -164,17 +174,17 @@ static int report_refusals(const struct nvt_record_result *result)
     return 1;
 }
 
-/* Who could not load the collector. Whether anybody was seen, and that is why nothing was recorded. */
+/* Who could not load the collector, also where others did. Whether anybody was seen, and that is why nothing was recorded. */
 static int report_outsiders(const struct nvt_record_result *result)
 {
     char found[PATH_MAX], library[PATH_MAX];
-    if (*result->unaware && !result->events)
+    if (*result->unaware)
         nvt_message(stderr,
-                    "not recorded, as it began without nvtally's environment (sudo, env -i, a "
-                    "container?): %s. Record what it starts (sudo nvtally record …), or keep the "
-                    "environment (sudo -E)",
+                    "not recorded, as it began without nvtally's environment (sudo, env -i, "
+                    "env={}, a container?): %s. Record what it starts (sudo nvtally record …), or "
+                    "keep the environment (sudo -E)",
                     result->unaware);
-    if (!*result->outsiders || result->events)
+    if (!*result->outsiders)
         return *result->unaware && !result->events;
     const int is_known = !nvt_find_library("libnvtally-inject.so", found, sizeof(found), NULL) &&
                          realpath(found, library);
@@ -184,7 +194,43 @@ static int report_outsiders(const struct nvt_record_result *result)
                 "not recorded, as nvtally's libraries are not in its root folder (a container?): "
                 "%s. Make %s and NVTALLY_TMPDIR or /dev/shm visible there, at the same paths",
                 result->outsiders, is_known ? library : "their folder");
+    return !result->events;
+}
+
+/* Of a window in which nothing came. Whether that was it. */
+static int report_window(const struct nvt_record_options *options,
+                         const struct nvt_record_result *result)
+{
+    char delay[64] = "", duration[64] = "";
+    if ((!options->delay_ns && !options->duration_ns) ||
+        result->events + result->os_calls + result->cpu_samples + result->device_records)
+        return 0;
+    if (options->delay_ns)
+        snprintf(delay, sizeof(delay), "--delay %.9g", (double)options->delay_ns / 1e9);
+    if (options->duration_ns)
+        snprintf(duration, sizeof(duration), "%s--duration %.9g", *delay ? ", " : "",
+                 (double)options->duration_ns / 1e9);
+    nvt_message(stderr, "nothing was recorded, as no event came within the window (%s%s)%s", delay,
+                duration,
+                result->joined ? ": give another one, or none"
+                               : "; nor had any process used NVTX by its end: give a later one, or "
+                                 "none");
     return 1;
+}
+
+/* Whether the address space, which a process has a limit of, may be why it has no collector. */
+static void report_address_space(const struct nvt_record_result *result)
+{
+    struct rlimit limit;
+    char size[NVT_TIME_MAX];
+    const int is_seen = *result->crowded != 0;
+    if (!is_seen && (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY))
+        return;
+    nvt_binary_text(is_seen ? (double)result->address_space : (double)limit.rlim_cur, size);
+    nvt_message(stderr,
+                "%s%s%sthe limit of address space (ulimit -v) is %s: the collector takes 5 MiB of "
+                "it, and --ring-size for each thread, and is left out where that is not free",
+                is_seen ? "of " : "", result->crowded, is_seen ? ", " : "", size);
 }
 
 /* What was asked for by its name and is not there, and why that may be. */
@@ -215,8 +261,10 @@ static void report_nothing(const struct nvt_record_request *request,
         nvt_message(stderr, "not recorded, as it is of another libc: %s", result->foreigners);
     if ((request->asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         nvt_message(stderr, "the command did not use CUDA");
-    if (is_told || lost)
+    if (is_told || lost || result->unread || report_window(options, result))
         return;
+    if (!result->joined)
+        report_address_space(result);
     if ((request->asked & NVT_TRACE_MPI) && !result->events && !result->other_tool)
         nvt_message(stderr, "no MPI calls were recorded (MPI must be a shared library; see "
                             "nvtally-record(1) for what is recorded)");
@@ -381,6 +429,7 @@ static int fail(const struct nvt_error *err)
 static int fail_to_start(const struct nvt_record_request *request, int why, struct nvt_error *err)
 {
     const char *command = request->command[0], *dot = strrchr(command, '.');
+    char text[512];
     const int is_here = !strchr(command, '/') && !access(command, F_OK);
     if (nvt_is_python_script(command))
         nvt_fail_at(err, command, -1, "is not executable: nvtally record --python %s runs it",
@@ -392,6 +441,8 @@ static int fail_to_start(const struct nvt_record_request *request, int why, stru
                     command);
     else if (is_here)
         nvt_fail_at(err, command, -1, "command not found, but there is ./%s", command);
+    else if (nvt_program_lacks(command, text, sizeof(text)))
+        nvt_fail_at(err, command, -1, "%s", text);
     else if (dot && !strcmp(dot, ".py"))
         nvt_fail_at(err, command, -1, "%s", strerror(why));
     else
@@ -400,12 +451,26 @@ static int fail_to_start(const struct nvt_record_request *request, int why, stru
     return fail(err);
 }
 
+/* The same under a name with our rank, where another recorder of the job writes the trace that was named: nvt_record_run. */
+static int run_as_rank(struct nvt_record_request *request, char **argv, char output[PATH_MAX],
+                       struct nvt_record_result *result, struct nvt_error *err)
+{
+    char *own = strstr(err->message, NVT_WRITTEN_BY_ANOTHER) ? nvt_output_of_rank(output) : NULL;
+    if (!own)
+        return -1;
+    nvt_message(stderr, "another rank's recorder writes %s: this one writes %s", output, own);
+    snprintf(output, PATH_MAX, "%s", own);
+    free(own);
+    *err = (struct nvt_error)NVT_ERROR_INIT;
+    return run(&request->options, argv, request->command, result, err);
+}
+
 /* Record a command, with what it is told by `argv`, and say what came of it. Returns the exit status. */
 static int record(const struct nvt_record_request *given, char **argv, struct nvt_error *err)
 {
     struct nvt_record_request request = *given;
-    struct nvt_record_result result;
-    char output[PATH_MAX];
+    static struct nvt_record_result result; /* large for a small stack (ulimit -s) */
+    static char output[PATH_MAX];
     if (nvt_output_name(given->options.output, output, sizeof(output), err) ||
         nvt_check_not_stdout(output, "a trace", "file", err))
         return fail(err);
@@ -415,6 +480,7 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
     request.options.context = &request;
     request.options.has_witness = 1;
     int failed = run(&request.options, argv, request.command, &result, err);
+    failed = failed ? run_as_rank(&request, argv, output, &result, err) : 0;
     /* Where nobody reads what we say, the status still is the command's. */
     (void)signal(SIGPIPE, SIG_IGN);
     if (failed) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -145,7 +146,7 @@ static void follow_machine(struct run *run, int *is_started)
 }
 
 /* What the processes do from now on is of no interest. */
-static void end_session(struct nvt_recorder *recorder)
+static void end_session(struct nvt_recorder *recorder, struct nvt_record_result *result)
 {
     atomic_store(&recorder->control->ended, 1);
     nvt_recorder_look(recorder);
@@ -153,6 +154,7 @@ static void end_session(struct nvt_recorder *recorder)
     nvt_recorder_adopt(recorder);
     if (recorder->waiting) /* for lack of memory, it may be */
         nvt_recorder_adopt(recorder);
+    result->unread = recorder->waiting ? nvt_recorder_missing(recorder) : 0;
     nvt_recorder_close_ended(recorder, 0); /* before those that live on, also by their times */
     nvt_recorder_close_ended(recorder, 1);
 }
@@ -222,7 +224,7 @@ static void record_until_end(struct run *run)
     if (options->budget > 0)
         nvt_budget_text(recorder->control, result->budget, sizeof(result->budget));
     result->recorder_ns = own_time() - start;
-    end_session(recorder);
+    end_session(recorder, result);
 }
 
 /* The trace is written. The command goes on, with the signals that are for it. */
@@ -339,6 +341,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->unwritten = totals->unwritten;
     result->waited_ns = totals->waited_ns;
     result->captured = atomic_load(&recorder->control->captured) != 0;
+    result->joined = atomic_load(&recorder->control->joined);
     result->homeless = atomic_load(&recorder->control->homeless);
     result->uncounted = (int)atomic_load(&recorder->control->uncounted);
     if (atomic_load(&recorder->control->unsampled) == 2)
@@ -411,6 +414,8 @@ static void record(struct run *run, const struct nvt_memory_groups *groups)
                        sizeof(result->foreigners));
     nvt_outsiders_text(&run->outsiders.without_us, result->outsiders, sizeof(result->outsiders));
     nvt_outsiders_text(&run->outsiders.unaware, result->unaware, sizeof(result->unaware));
+    nvt_outsiders_text(&run->outsiders.crowded, result->crowded, sizeof(result->crowded));
+    result->address_space = run->outsiders.address_space;
     note_coverage(run, before_ns);
     finish(run->recorder, result);
     if (result->is_over)
@@ -425,23 +430,26 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     struct nvt_launch launch = {.pid = -1};
     struct nvt_launch_signals before;
     struct nvt_memory_groups groups;
-    struct run run = {.options = options,
-                      .recorder = &recorder,
-                      .launch = &launch,
-                      .argv = argv,
-                      .result = result};
+    struct run *run = calloc(1, sizeof(*run)); /* large for a small stack (ulimit -s) */
     *result = (struct nvt_record_result){.exec_error = nvt_command_find(argv[0], NULL, 0)};
-    if (result->exec_error)
-        return 0;
+    if (!run || result->exec_error) {
+        free(run);
+        return result->exec_error ? 0 : nvt_fail(err, "out of memory");
+    }
+    run->options = options;
+    run->recorder = &recorder;
+    run->launch = &launch;
+    run->argv = argv;
+    run->result = result;
     nvt_launch_block(&before);
     nvt_launch_keep(options->trigger.signals);
     nvt_launch_ask(options->asked ? options->asked() : 0);
-    nvt_children_read(&run.others);
+    nvt_children_read(&run->others);
     if (options->has_witness &&
-        run.others.count >= 0) { /* or it would be taken for one that the command left */
+        run->others.count >= 0) { /* or it would be taken for one that the command left */
         const pid_t witness = nvt_launch_witness(argv);
         if (witness)
-            nvt_children_add(&run.others, witness);
+            nvt_children_add(&run->others, witness);
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     nvt_memory_groups_find(&groups);
@@ -450,7 +458,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         status = set_up(&recorder, options, argv, err);
     const int listens = !status;
     if (listens) /* before the command runs, which may ask at once */
-        nvt_ctl_listen(&run.live.server, recorder.folder);
+        nvt_ctl_listen(&run->live.server, recorder.folder);
     if (!status)
         status = nvt_launch_start(argv, recorder.folder, wish_of(options), &before, &launch, err);
     result->exec_error = launch.exec_error;
@@ -458,15 +466,16 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     result->other_nccl_plugin = launch.other_nccl_plugin;
     result->other_device_tool = launch.other_device_tool;
     if (!status && !launch.exec_error)
-        record(&run, &groups);
+        record(run, &groups);
     else if (recorder.output)
         nvt_output_discard(recorder.output);
     nvt_attend_end(run.attend);
     if (listens)
-        nvt_ctl_close(&run.live.server);
+        nvt_ctl_close(&run->live.server);
     nvt_recorder_tear_down(&recorder);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     nvt_launch_unblock(&before);
     result->asked = nvt_launch_asked();
+    free(run);
     return status;
 }

@@ -233,6 +233,21 @@ void nvt_recorder_adopt(struct nvt_recorder *recorder)
         closedir(folder);
 }
 
+int nvt_recorder_missing(const struct nvt_recorder *recorder)
+{
+    char path[PATH_MAX];
+    int missing = 0;
+    DIR *folder = opendir(recorder->folder);
+    for (struct dirent *entry; folder && (entry = nvt_folder_next(folder));) {
+        snprintf(path, sizeof(path), "%s/%s", recorder->folder, entry->d_name);
+        missing += !strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)) &&
+                   !is_known(recorder, path);
+    }
+    if (folder)
+        closedir(folder);
+    return missing;
+}
+
 /* The rings that one reading of the watch tells of, which are ready. Whether some may be missing. */
 static int adopt_told(struct nvt_recorder *recorder, const char *events, size_t size)
 {

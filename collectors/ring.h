@@ -82,6 +82,7 @@ struct nvt_control {
     _Atomic uint64_t taken; /* bytes of all rings that have memory */
     _Atomic uint64_t
         scarce; /* there was no memory for more within this limit of a control group, bytes; 0: there was */
+    _Atomic uint32_t joined;   /* processes that have joined so far (any of them adds) */
     _Atomic uint32_t captured; /* with --capture: what is captured has begun (any writer sets it) */
     uint64_t os_threshold;     /* ticks: shorter OS calls are left out */
     uint64_t cpu_period_ns;    /* CPU time of a thread between two of its samples */

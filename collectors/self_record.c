@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../lib/count_of.h"
+#include "helper_thread.h"
 #include "recorder.h"
 #include "wake.h"
 
@@ -101,16 +102,6 @@ static int make_recorder(struct nvt_recorder *recorder, struct nvt_error *err)
     return -1;
 }
 
-static int start_thread(void)
-{
-    sigset_t all, before;
-    sigfillset(&all); /* the program's signals are for its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(&here.thread, NULL, record, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
-}
-
 enum nvt_self_record_status nvt_self_record_start(const char *library, struct nvt_error *err)
 {
     if (here.pid)
@@ -121,7 +112,7 @@ enum nvt_self_record_status nvt_self_record_start(const char *library, struct nv
     snprintf(here.library, sizeof(here.library), "%s", library);
     if (make_recorder(&here.recorder, err))
         return NVT_SELF_RECORD_SYSTEM;
-    if (start_thread()) {
+    if (nvt_helper_thread_start(&here.thread, record, NULL)) {
         nvt_output_close(here.recorder.output, 0, 0, NULL);
         nvt_recorder_tear_down(&here.recorder);
         here.recorder = (struct nvt_recorder)NVT_RECORDER_INIT;

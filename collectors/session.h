@@ -95,6 +95,7 @@ struct nvt_record_result {
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;     /* events of signal handlers that interrupted an event */
     uint64_t homeless;   /* events of threads that could get no ring */
+    int unread;          /* rings that the recorder had no memory to map: what they hold is lost */
     int uncounted;       /* errno of a process where the system refused CPU counts; 0: none */
     char unsampled[192]; /* why GPU metrics were not sampled, or not all; "": they were */
     uint64_t
@@ -107,9 +108,12 @@ struct nvt_record_result {
     /* Processes that nothing can be recorded of (outsiders.h), as far as they were seen, or "": of another libc; where the collector
      * is not in their root folder; that began without our environment. */
     char foreigners[192], outsiders[192], unaware[192];
-    int memory_kills;   /* processes of such a group that were killed for memory meanwhile */
-    uint64_t unwritten; /* events drained that could not be written */
-    uint64_t waited_ns; /* time that producers waited for room, summed */
+    char crowded[192];      /* with less than 16 MiB left of their address space, */
+    uint64_t address_space; /* and what the first of them may have, bytes */
+    uint32_t joined;        /* processes that loaded the collector and found the session */
+    int memory_kills;       /* processes of such a group that were killed for memory meanwhile */
+    uint64_t unwritten;     /* events drained that could not be written */
+    uint64_t waited_ns;     /* time that producers waited for room, summed */
     /* CPU time of this process from the command's start to its end: what it may have taken from the command. Setting up
      * before and writing the rest behind are not in it. */
     int64_t recorder_ns;

@@ -12,6 +12,7 @@
 #include "../lib/clock.h"
 #include "../lib/wrap.h"
 #include "ctl_dump.h"
+#include "helper_thread.h"
 #include "launch.h"
 #include "ring.h"
 #include "wake.h"
@@ -64,15 +65,10 @@ static void *make_dump(void *context)
     return NULL;
 }
 
-/* Signals are for the recorder's own thread. */
 static void start(struct nvt_trigger *trigger)
 {
-    sigset_t all, before;
-    sigfillset(&all);
     atomic_store(&trigger->is_done, 0);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    trigger->is_running = !pthread_create(&trigger->thread, NULL, make_dump, trigger);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    trigger->is_running = !nvt_helper_thread_start(&trigger->thread, make_dump, trigger);
     if (!trigger->is_running)
         nvt_message(stderr, "%s: no dump: no thread could be started", trigger->why);
 }

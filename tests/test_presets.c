@@ -400,8 +400,18 @@ static void ranks_have_names_of_their_own(void **state)
     setenv("RANK", "5", 1);
     setenv("WORLD_SIZE", "8", 1);
     assert_string_equal(nvt_output_default(), "trace-rank%q{RANK}.nvt");
+    static const char *const named[][2] = {{"x.nvt", "x-rank5.nvt"},
+                                           {"a.b/x", "a.b/x-rank5"},
+                                           {"a.b/.x", "a.b/.x-rank5"},
+                                           {"x.old.nvt", "x.old-rank5.nvt"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(named); i++) {
+        char *name = nvt_output_of_rank(named[i][0]);
+        assert_string_equal(name, named[i][1]);
+        free(name);
+    }
     for (size_t i = 0; i < NVT_COUNT_OF(variables); i++)
         unsetenv(variables[i]);
+    assert_null(nvt_output_of_rank("x.nvt"));
 }
 
 /* --- recorded ------------------------------------------------------------------------------------- */

@@ -87,6 +87,31 @@ static void programs(void **state)
     expect("/", NULL);
 }
 
+/* What keeps the kernel from starting a file that is there; NULL: nothing of the file. */
+static void expect_lack(const char *path, const char *said)
+{
+    char text[512];
+    const char *why = nvt_program_lacks(path, text, sizeof(text));
+    if (!said != !why || (said && !strstr(why, said)))
+        fail_msg("%s: %s, not %s", path, why ? why : "nothing", said ? said : "nothing");
+}
+
+static void programs_that_lack_something(void **state)
+{
+    (void)state;
+    struct program program = program_of("/lib/ld-of-nobody.so.1");
+    expect_lack(put("program", &program, sizeof(program)),
+                "its loader /lib/ld-of-nobody.so.1 is not there");
+    program = program_of(NULL);
+    expect_lack(put("program", &program, sizeof(program)), NULL);
+    static const char *const none[] = {"", "#", "#!", "#!\n", "#!   ", "#!/bin/sh", "echo 1"};
+    for (size_t i = 0; i < NVT_COUNT_OF(none); i++)
+        expect_lack(put("script", none[i], strlen(none[i])), NULL);
+    expect_lack(put("script", "#!/nowhere", 10), "the interpreter /nowhere, which is not there");
+    expect_lack("sh", NULL);
+    expect_lack("/nowhere", NULL);
+}
+
 static void scripts_are_what_runs_them(void **state)
 {
     (void)state;
@@ -119,6 +144,8 @@ static void broken_programs(void **state)
         const char *path = put("broken", &program, size);
         const char *why = nvt_program_obstacle(path, text, sizeof(text));
         assert_true(!why || strlen(why) < sizeof(text));
+        why = nvt_program_lacks(path, text, sizeof(text));
+        assert_true(!why || strlen(why) < sizeof(text));
     }
 }
 
@@ -142,8 +169,16 @@ static void commands_that_are_not_there(void **state)
                  {"--", "nope", "nope: command not found"},
                  {"--python", "nope", "nope: command not found"},
                  {"--", "tool", "tool: command not found, but there is ./tool"},
-                 {"--python", "tool", "nvtally record --python -- python3 tool runs it"}};
+                 {"--python", "tool", "nvtally record --python -- python3 tool runs it"},
+                 {"--", "./orphan",
+                  "./orphan: its first line names the interpreter /no/such/sh, which is not there"},
+                 {"--python", "./orphan", "the interpreter /no/such/sh, which is not there"},
+                 {"--", "./folder", "the interpreter /etc/passwd, which cannot be executed"},
+                 {"--", "./dos", "/bin/sh with a carriage return behind it (a file of Windows)"}};
     put("tool", "#!/bin/sh\n", 10);
+    put("orphan", "#! /no/such/sh -e\n", 18);
+    put("folder", "#!/etc/passwd\n", 14);
+    put("dos", "#!/bin/sh\r\n", 11);
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
         struct cli_result result = RECORD(cases[i].python, cases[i].command);
         cli_expect_failure(&result, cases[i].said);
@@ -216,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_static_program_with_nvtx_runs_as_ever),
         cmocka_unit_test(programs),
+        cmocka_unit_test(programs_that_lack_something),
         cmocka_unit_test(scripts_are_what_runs_them),
         cmocka_unit_test(broken_programs),
         cmocka_unit_test(commands_that_are_not_there),

@@ -542,7 +542,7 @@ static void leaves_the_output_alone_when_nothing_runs(void **state)
     cli_write_file(recorded_path(), trace, sizeof(trace));
     const char *argv[] = {"nvtally", "record", "-o", recorded_path(), "--", broken, NULL};
     struct cli_result result = cli_run(argv);
-    cli_expect_failure(&result, "No such file or directory");
+    cli_expect_failure(&result, "the interpreter /no/such/interpreter, which is not there");
     cli_result_free(&result);
     size_t size;
     char *kept = cli_read_file(recorded_path(), &size);
@@ -551,14 +551,14 @@ static void leaves_the_output_alone_when_nothing_runs(void **state)
     free(kept);
     unlink(recorded_path());
     result = cli_run(argv);
-    cli_expect_failure(&result, "No such file or directory");
+    cli_expect_failure(&result, "which is not there");
     cli_result_free(&result);
     assert_int_equal(access(recorded_path(), F_OK), -1);
     if (mknod(device, S_IFCHR | 0600, makedev(1, 3)))
         return; /* no right to make one */
     argv[3] = device;
     result = cli_run(argv);
-    cli_expect_failure(&result, "No such file or directory");
+    cli_expect_failure(&result, "which is not there");
     cli_result_free(&result);
     assert_int_equal(lstat(device, &status), 0);
 }
@@ -696,6 +696,88 @@ static void programs_of_another_libc_start(void **state)
     }
 }
 
+/* AddressSanitizer as a shared library ends a program where another one is in front of it, unless it is told not to look: so
+ * programs that have it start, and are recorded, at all levels; what the user has said of it stays. */
+static void programs_with_address_sanitizer_start(void **state)
+{
+    (void)state;
+    if (!recorded_preloads())
+        skip();
+    const char *program = recorded_in("asan");
+    char script[1200];
+    snprintf(script, sizeof(script),
+             "printf '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+             "int main(void) { usleep(20000); puts(getenv(\"ASAN_OPTIONS\") ? "
+             "getenv(\"ASAN_OPTIONS\") : \"none\"); return 3; }' >%s.c; "
+             "gcc -fsanitize=address %s.c -o %s 2>/dev/null && %s >/dev/null",
+             program, program, program, program);
+    struct cli_result result = cli_run((const char *const[]){"sh", "-c", script, NULL});
+    const int is_there = result.status == 3;
+    cli_result_free(&result);
+    if (!is_there) {
+        print_message("no AddressSanitizer here: not run\n");
+        skip();
+    }
+    static const struct {
+        const char *levels, *before, *seen;
+    } ways[] = {{"nvtx", "ASAN_OPTIONS", "none\n"},
+                {"osrt", "ASAN_OPTIONS", "verify_asan_link_order=0\n"},
+                {"cpu", "ASAN_OPTIONS=exitcode=9", "verify_asan_link_order=0:exitcode=9\n"},
+                {"mpi,osrt,cpu", "ASAN_OPTIONS=", "verify_asan_link_order=0\n"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
+        const char *environment[] = {ways[i].before, NULL};
+        const struct cli_options options = {.environment = environment};
+        result = cli_run_with(&options, (const char *const[]){"nvtally", "record", "-f", "--trace",
+                                                              ways[i].levels, "-o", recorded_path(),
+                                                              "--", program, NULL});
+        cli_expect_status(&result, 3);
+        assert_string_equal(result.out, ways[i].seen);
+        cli_result_free(&result);
+        struct nvt_trace *trace = recorded_trace();
+        if (strstr(ways[i].levels, "osrt"))
+            assert_true(trace->os_calls.count > 0);
+        nvt_trace_free(trace);
+    }
+}
+
+/* `record` needs little stack, and says so where the address space has no room for the collector. */
+static void limits_of_memory_are_kept_to(void **state)
+{
+    (void)state;
+    char script[600];
+    static const char *const levels[] = {"nvtx", "nvtx,osrt,cpu,mpi,machine,process"};
+    for (size_t i = 0; i < NVT_COUNT_OF(levels); i++) {
+        if (i && !recorded_preloads())
+            break;
+        snprintf(script, sizeof(script),
+                 "ulimit -s 64 && exec $0 record -f --trace %s -o %s -- %s plain", levels[i],
+                 recorded_path(), cli_client("life"));
+        struct cli_result result =
+            cli_run((const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+        cli_expect_status(&result, 3);
+        if (!strstr(result.err, "nvtally: 2 events of 1 thread in 1 process"))
+            fail_msg("%s: %s", levels[i], result.err);
+        cli_result_free(&result);
+    }
+    /* From a limit at which no program starts up to one that leaves room: who is recorded has all, of the others it is said. */
+    int has_some = 0;
+    for (int kib = 2000; !has_some && kib < 1 << 20; kib += kib / 8) {
+        snprintf(script, sizeof(script),
+                 "exec $0 record -f --trace nvtx -o %s -- sh -c 'ulimit -v %d; %s plain; s=$?; "
+                 "/bin/sleep 0.3; exit $s'",
+                 recorded_path(), kib, cli_client("life"));
+        struct cli_result result =
+            cli_run((const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+        has_some = strstr(result.err, "nvtally: 2 events of 1 thread in 1 process") != 0;
+        if (result.status == 3 && !has_some &&
+            !strstr(result.err, "the limit of address space (ulimit -v) is") &&
+            !strstr(result.err, "were lost"))
+            fail_msg("%d KiB: %s", kib, result.err);
+        cli_result_free(&result);
+    }
+    assert_true(has_some);
+}
+
 /* Why nothing was recorded is what the process itself found, not a guess. */
 static void who_cannot_join_says_why(void **state)
 {
@@ -731,18 +813,21 @@ static void programs_without_our_environment_are_named(void **state)
     (void)state;
     static const struct {
         const char *script;
-        int is_named;
-    } ways[] = {{"exec env -i /bin/sleep 0.5", 1},
-                {"exec env -i PATH=/bin A=1 /bin/sleep 0.5", 1},
-                {"exec /bin/sleep 0.5", 0}};
+        int is_named, has_events;
+    } ways[] = {{"exec env -i /bin/sleep 0.5", 1, 0},
+                {"exec env -i PATH=/bin A=1 /bin/sleep 0.5", 1, 0},
+                {"exec env -i A=1 b_2= /bin/sleep 0.5", 1, 0},
+                {"$0 plain; exec env -i /bin/sleep 0.5", 1, 1}, /* beside one that is recorded */
+                {"$0 plain; exec /bin/sleep 0.5", 0, 1},
+                {"exec /bin/sleep 0.5", 0, 0}};
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++) {
-        struct cli_result result =
-            cli_run((const char *const[]){"nvtally", "record", "-f", "-o", recorded_path(), "--",
-                                          "sh", "-c", ways[i].script, NULL});
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "record", "-f", "--trace", "nvtx", "-o", recorded_path(), "--", "sh", "-c",
+            ways[i].script, cli_client("life"), NULL});
         cli_expect_status(&result, 0);
         const int is_named = strstr(result.err, "as it began without nvtally's environment") != 0;
         const int is_guessed = strstr(result.err, "no NVTX calls were recorded") != 0;
-        if (is_named != ways[i].is_named || is_guessed == is_named)
+        if (is_named != ways[i].is_named || is_guessed != (!is_named && !ways[i].has_events))
             fail_msg("%s: %s", ways[i].script, result.err);
         cli_result_free(&result);
     }
@@ -820,6 +905,8 @@ int main(void)
         cmocka_unit_test(ends_when_asked_to_while_descendants_go_on),
         cmocka_unit_test(waits_for_no_children_of_others),
         cmocka_unit_test(programs_of_another_libc_start),
+        cmocka_unit_test(programs_with_address_sanitizer_start),
+        cmocka_unit_test(limits_of_memory_are_kept_to),
         cmocka_unit_test(who_cannot_join_says_why),
         cmocka_unit_test(programs_without_our_environment_are_named),
         cmocka_unit_test(roots_without_the_collector_are_named),

@@ -158,6 +158,16 @@ static void one_recorder_writes_a_trace(void **state)
         "wait $first && [ $said = 2 ] && [ ! -e second ] && [ $(wc -l <why) = 1 ] && "
         "grep -q '^nvtally: .*two.nvt: is being written by another recorder$' why && "
         "$0 stats -r nvtx_sum two.nvt"));
+    /* Ranks of a job whose command line names one file: who comes second writes one with its rank in its name. */
+    expect_good(run_shell(
+        "rm -f going enough; export OMPI_COMM_WORLD_SIZE=2; mkdir -p a.b; "
+        "OMPI_COMM_WORLD_RANK=0 $0 record -o a.b/two -- "
+        "sh -c 'touch going; while [ ! -e enough ]; do sleep 0.02; done' & "
+        "first=$!; while [ ! -e going ]; do sleep 0.02; done; "
+        "OMPI_COMM_WORLD_RANK=1 $0 record -o a.b/two -- touch second 2>why; said=$?; touch enough; "
+        "wait $first && [ $said = 0 ] && [ -e second ] && "
+        "grep -q \"^nvtally: another rank's recorder writes a.b/two: this one writes "
+        "a.b/two-rank1$\" why && $0 stats -r nvtx_sum a.b/two a.b/two-rank1"));
     /* A process that outlives its recorder does not hold the trace. */
     expect_good(
         run_shell("$0 record --wait primary -o left.nvt -- sh -c 'sleep 20 & echo $! >sleeper' && "

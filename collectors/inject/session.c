@@ -94,6 +94,7 @@ static int join(void)
     }
     nvt_session.image = nvt_ticks(control->clock);
     nvt_session.control = control;
+    atomic_fetch_add(&control->joined, 1);
     nvt_dormant_watches = control->is_dormant != 0;
     nvt_steps_begin();
     nvt_spending_begin();
