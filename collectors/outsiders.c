@@ -124,12 +124,14 @@ static int is_unaware(pid_t process)
 /* How much address space a process has had at most, bytes; 0: not known. */
 static uint64_t most_space(pid_t process)
 {
+    static const char name[] = "VmPeak:";
     char path[64], line[128];
-    unsigned long long kib = 0;
+    uint64_t kib = 0;
     snprintf(path, sizeof(path), "/proc/%d/status", (int)process);
     FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file) && sscanf(line, "VmPeak: %llu", &kib) != 1)
-        ;
+    while (file && !kib && fgets(line, sizeof(line), file))
+        if (!strncmp(line, name, sizeof(name) - 1))
+            kib = strtoull(line + sizeof(name) - 1, NULL, 10);
     if (file)
         fclose(file);
     return kib << 10;

@@ -453,7 +453,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     nvt_memory_groups_find(&groups);
-    int status = nvt_attend_open(&options->attend, &run.attend, err);
+    int status = nvt_attend_open(&options->attend, &run->attend, err);
     if (!status)
         status = set_up(&recorder, options, argv, err);
     const int listens = !status;
@@ -469,7 +469,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         record(run, &groups);
     else if (recorder.output)
         nvt_output_discard(recorder.output);
-    nvt_attend_end(run.attend);
+    nvt_attend_end(run->attend);
     if (listens)
         nvt_ctl_close(&run->live.server);
     nvt_recorder_tear_down(&recorder);
