@@ -45,7 +45,8 @@ static const char *const variables[] = {"env-NVTX_INJECTION64_PATH",
                                         "env-NVTALLY_SESSION",
                                         "env-LD_PRELOAD",
                                         "env-PYTHONPATH",
-                                        "env-NVTALLY_SAMPLE_SIGNAL"};
+                                        "env-NVTALLY_SAMPLE_SIGNAL",
+                                        "env-ASAN_OPTIONS"};
 
 static struct cli_result run(const char *list, const char *way)
 {
