@@ -42,7 +42,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 27u
+#define NVT_SHARED_VERSION 28u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_BUDGET_LEVELS  4
