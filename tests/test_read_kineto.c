@@ -448,13 +448,16 @@ static void leaves_out_what_ends_before_it_begins(void **state)
         "{\"ph\":\"B\",\"name\":\"open\",\"pid\":1,\"tid\":2,\"ts\":80}]");
     assert_int_equal(trace->ops.count, 1);
     assert_int_equal(trace->ops.start[0], 2000);
-    assert_int_equal(trace->ranges.count, 2);
-    assert_string_equal(name_of(trace, trace->ranges.name[0]), "good");
-    assert_int_equal(trace->ranges.end[0], 70000);
-    assert_string_equal(name_of(trace, trace->ranges.name[1]), "open");
-    assert_int_equal(trace->ranges.flags[1], NVT_RANGE_UNCLOSED);
+    /* That end comes before "late", in time: it is not of that. */
+    assert_int_equal(trace->ranges.count, 3);
+    assert_string_equal(name_of(trace, trace->ranges.name[0]), "late");
+    assert_int_equal(trace->ranges.flags[0], NVT_RANGE_UNCLOSED);
+    assert_string_equal(name_of(trace, trace->ranges.name[1]), "good");
+    assert_int_equal(trace->ranges.end[1], 70000);
+    assert_string_equal(name_of(trace, trace->ranges.name[2]), "open");
+    assert_int_equal(trace->ranges.flags[2], NVT_RANGE_UNCLOSED);
     assert_string_equal(trace->notes,
-                        "left out: events without times, or that end before they begin (2)\n");
+                        "left out: events without times, or that end before they begin (1)\n");
     nvt_trace_free(trace);
 }
 

@@ -85,8 +85,16 @@ struct nvt_kineto_owner {
     uint32_t open;       /* the row of its innermost open range */
     uint32_t ended; /* name of an end that came before its beginning, at the same time; 0: none */
     int64_t ended_at;
-    uint8_t lane; /* what a thread's events are (kineto_dialects.c), and of which */
+    int64_t last;     /* time of its last event that begins or ends; INT64_MIN: none yet */
+    int is_unordered; /* one of them was before the one before it */
+    uint8_t lane;     /* what a thread's events are (kineto_dialects.c), and of which */
     uint32_t device, stream;
+};
+
+/* A beginning or end of a range, of an owner. `row`: NVT_NONE: it is an end, which is of that thread (an owner). */
+struct nvt_kineto_pair {
+    int64_t time;
+    uint32_t owner, row, name, thread;
 };
 
 /* What launched an operation of a device's lane. */
@@ -153,7 +161,10 @@ struct nvt_kineto {
     uint32_t *
         lanes; /* by operation: the owner that it stands under, and 1; 0, and beyond the capacity: a device's number */
     size_t lane_capacity;
-    struct nvt_map async;   /* string of id << 32 | category -> owner of what is open */
+    struct nvt_map async;          /* string of id << 32 | category -> owner of what is open */
+    struct nvt_kineto_pair *pairs; /* beginnings and ends, as they came */
+    uint32_t pair_count;
+    int has_unordered;      /* pairs of an owner are not in order */
     struct nvt_map domains; /* process << 32 | category -> row */
     struct nvt_kineto_host host;
     struct nvt_kineto_group *groups;
@@ -256,6 +267,17 @@ static inline uint64_t nvt_kineto_size(const struct nvt_kineto_event *event,
     int64_t value = nvt_kineto_int(event, which, 0);
     return value > 0 ? (uint64_t)value : 0;
 }
+
+/* A thread had an event. */
+void nvt_kineto_seen(struct nvt_kineto *reader, uint32_t thread, int64_t time);
+
+/*
+ * The event begins a row of ranges of an owner, or ends one of its (kineto_pairs.c). And at the end: pair those anew whose events
+ * were not in order of time. 0, or -1 when out of memory.
+ */
+int nvt_kineto_begin(struct nvt_kineto *reader, uint32_t owner, uint32_t row);
+int nvt_kineto_end(struct nvt_kineto *reader, uint32_t owner);
+int nvt_kineto_pair_anew(struct nvt_kineto *reader);
 
 /* Row of the process / thread of the current event; NVT_NONE when out of memory. */
 uint32_t nvt_kineto_process(struct nvt_kineto *reader);

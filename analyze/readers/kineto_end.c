@@ -237,6 +237,8 @@ static void note_unread(struct nvt_kineto *reader, int is_of_others)
 
 int nvt_kineto_finish(struct nvt_kineto *reader, int is_of_others)
 {
+    if (nvt_kineto_pair_anew(reader))
+        return out_of_memory(reader);
     if (nvt_dialect_finish(reader))
         return -1;
     if (own_lanes(reader))
@@ -266,5 +268,6 @@ void nvt_kineto_free(struct nvt_kineto *reader)
     nvt_kineto_host_free(&reader->host);
     nvt_kineto_groups_free(reader);
     free(reader->owners);
+    free(reader->pairs);
     free(reader->lanes);
 }

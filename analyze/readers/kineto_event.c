@@ -89,7 +89,8 @@ static struct nvt_kineto_owner *owner_at(struct nvt_kineto *reader, uint32_t *in
         uint32_t count = reader->owner_count;
         if (nvt_grow(&reader->owners, count, sizeof(*reader->owners)))
             return NULL;
-        reader->owners[count] = (struct nvt_kineto_owner){.row = NVT_NONE, .open = NVT_NONE};
+        reader->owners[count] =
+            (struct nvt_kineto_owner){.row = NVT_NONE, .open = NVT_NONE, .last = INT64_MIN};
         *index = reader->owner_count++;
     }
     return &reader->owners[*index];
@@ -156,13 +157,6 @@ struct nvt_kineto_owner *nvt_kineto_thread(struct nvt_kineto *reader)
         owner->row = nvt_thread_add(reader->trace, &thread);
     }
     return owner->row == NVT_NONE ? NULL : owner;
-}
-
-static void seen(struct nvt_kineto *reader, uint32_t thread, int64_t time)
-{
-    struct nvt_threads *threads = &reader->trace->threads;
-    if (!threads->events[thread]++ || time > threads->last_ns[thread])
-        threads->last_ns[thread] = time;
 }
 
 /* Files of several ranks say in a process's label or name which one it is: "rank 3" in our exports, "RANK 3 - GPU" in those that were put
@@ -248,69 +242,13 @@ static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t s
         .flags = (uint8_t)(flags | (event->work ? NVT_RANGE_HAS_PAYLOAD : 0))};
     if (range.domain == NVT_NONE)
         return NVT_NONE;
-    seen(reader, row, range.start);
+    nvt_kineto_seen(reader, row, range.start);
     if (duration || !(flags & NVT_RANGE_UNCLOSED))
-        seen(reader, row, range.end);
+        nvt_kineto_seen(reader, row, range.end);
     return nvt_range_add(reader->trace, &range);
 }
 
-/* Take the open range that an end is of out of the chain of an owner: the innermost one, or that of its name. NVT_NONE: none is open. */
-static uint32_t take_open(struct nvt_kineto *reader, uint32_t owner)
-{
-    struct nvt_ranges *ranges = &reader->trace->ranges;
-    uint32_t *link = &reader->owners[owner].open;
-    while (reader->event.name && *link != NVT_NONE && ranges->name[*link] != reader->event.name)
-        link = &ranges->parent[*link];
-    const uint32_t row = *link;
-    if (row != NVT_NONE)
-        *link = ranges->parent[row];
-    return row;
-}
-
-static int end_range(struct nvt_kineto *reader, uint32_t row)
-{
-    struct nvt_ranges *ranges = &reader->trace->ranges;
-    const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
-    if (!thread)
-        return nvt_kineto_no_memory(reader);
-    ranges->end[row] = reader->event.time;
-    ranges->end_thread[row] = thread->row;
-    ranges->flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
-    seen(reader, thread->row, reader->event.time);
-    return 0;
-}
-
-/*
- * Open or close a range of a thread or an asynchronous id. Until its end is seen, a range links to
- * the one around it through `parent`. An end without a beginning belongs to what began before the
- * recording. The owners may move as rows are added, hence the index.
- */
-static int open_range(struct nvt_kineto *reader, uint32_t at, uint8_t style)
-{
-    uint32_t row = add_range(reader, 0, style, NVT_RANGE_UNCLOSED);
-    if (row == NVT_NONE)
-        return nvt_kineto_no_memory(reader);
-    struct nvt_kineto_owner *owner = &reader->owners[at];
-    if (owner->ended && owner->ended == reader->event.name &&
-        owner->ended_at == reader->event.time) {
-        owner->ended = 0;
-        return end_range(reader, row);
-    }
-    reader->trace->ranges.parent[row] = owner->open;
-    owner->open = row;
-    return 0;
-}
-
-static int close_range(struct nvt_kineto *reader, uint32_t owner)
-{
-    const uint32_t row = take_open(reader, owner);
-    if (row != NVT_NONE)
-        return end_range(reader, row);
-    reader->owners[owner].ended = reader->event.name;
-    reader->owners[owner].ended_at = reader->event.time;
-    return 0;
-}
-
+/* A range of a thread or an asynchronous id begins or ends. */
 static int open_or_close(struct nvt_kineto *reader)
 {
     const struct nvt_kineto_event *event = &reader->event;
@@ -320,11 +258,14 @@ static int open_or_close(struct nvt_kineto *reader)
         synchronous ? nvt_kineto_thread(reader) : owner_at(reader, nvt_map_at(&reader->async, key));
     if (!owner)
         return nvt_kineto_no_memory(reader);
-    uint32_t at = (uint32_t)(owner - reader->owners);
+    /* The owners may move as rows are added, hence the index. */
+    const uint32_t at = (uint32_t)(owner - reader->owners);
     if (event->phase == 'E' || event->phase == 'e' || event->phase == 'F')
-        return close_range(reader, at);
+        return nvt_kineto_end(reader, at) ? nvt_kineto_no_memory(reader) : 0;
     int nests = synchronous || nvt_kineto_int(event, NVT_KN_PUSH_POP, 0);
-    return open_range(reader, at, nests ? NVT_PUSH_POP : NVT_START_END);
+    const uint32_t row =
+        add_range(reader, 0, nests ? NVT_PUSH_POP : NVT_START_END, NVT_RANGE_UNCLOSED);
+    return row == NVT_NONE || nvt_kineto_begin(reader, at, row) ? nvt_kineto_no_memory(reader) : 0;
 }
 
 /* PyTorch's allocator: bytes below zero are given back. */
@@ -391,7 +332,7 @@ static int add_instant(struct nvt_kineto *reader)
     if (mark.domain == NVT_NONE || nvt_mark_add(reader->trace, &mark) == NVT_NONE)
         return nvt_kineto_no_memory(reader);
     if (!is_own)
-        seen(reader, row, mark.time);
+        nvt_kineto_seen(reader, row, mark.time);
     return 0;
 }
 
