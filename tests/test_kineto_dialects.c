@@ -66,7 +66,8 @@ static void xla_has_streams_and_derived_lanes(void **state)
     assert_int_equal(trace->kernels.grid_y[ops->detail[1]], 2);
     assert_int_equal(trace->kernels.block_x[ops->detail[1]], 128);
     assert_int_equal(trace->kernels.registers[ops->detail[1]], 32);
-    assert_int_equal(trace->kernels.static_shared[ops->detail[1]], 24);
+    assert_int_equal(trace->kernels.static_shared[ops->detail[1]], 8);
+    assert_int_equal(trace->kernels.dynamic_shared[ops->detail[1]], 16);
     assert_true(kernel_us(trace) == 100);
     /* Launched by the call with its id, on a thread of the host; lanes are no threads. */
     assert_int_equal(ops->launch[1] - ops->start[1], -10000);

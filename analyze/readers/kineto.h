@@ -25,7 +25,8 @@ enum nvt_kineto_number {
     NVT_KN_CONTEXT,
     NVT_KN_STREAM,
     NVT_KN_REGISTERS,
-    NVT_KN_SHARED,
+    NVT_KN_SHARED, /* static and dynamic, where the file adds them up, else static */
+    NVT_KN_DYNAMIC_SHARED,
     NVT_KN_BYTES,
     NVT_KN_ADDRESS,
     NVT_KN_ALLOCATED,

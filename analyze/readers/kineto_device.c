@@ -79,6 +79,8 @@ static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
                                       .registers = nvt_kineto_u32(event, NVT_KN_REGISTERS, 0),
                                       /* Kineto adds static and dynamic shared memory up. */
                                       .static_shared = nvt_kineto_u32(event, NVT_KN_SHARED, 0),
+                                      .dynamic_shared =
+                                          nvt_kineto_u32(event, NVT_KN_DYNAMIC_SHARED, 0),
                                       .graph = nvt_kineto_size(event, NVT_KN_GRAPH),
                                       .graph_node = nvt_kineto_size(event, NVT_KN_GRAPH_NODE),
                                       .collective = collective};

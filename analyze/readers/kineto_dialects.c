@@ -245,7 +245,6 @@ static unsigned read_dimensions(const char *text, uint32_t *out)
 void nvt_dialect_details(struct nvt_kineto_event *event, const char *text, size_t size)
 {
     char copy[256], *rest = NULL;
-    int64_t shared = 0;
     snprintf(copy, sizeof(copy), "%.*s", (int)(size < sizeof(copy) ? size : sizeof(copy) - 1),
              text);
     for (char *word = strtok_r(copy, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
@@ -259,8 +258,10 @@ void nvt_dialect_details(struct nvt_kineto_event *event, const char *text, size_
             event->block_size = read_dimensions(value, event->block);
         else if (!strcmp(word, "regs"))
             nvt_kineto_set(event, NVT_KN_REGISTERS, strtol(value, NULL, 10));
-        else if (!strcmp(word, "static_shared") || !strcmp(word, "dynamic_shared"))
-            nvt_kineto_set(event, NVT_KN_SHARED, shared += strtol(value, NULL, 10));
+        else if (!strcmp(word, "static_shared"))
+            nvt_kineto_set(event, NVT_KN_SHARED, strtol(value, NULL, 10));
+        else if (!strcmp(word, "dynamic_shared"))
+            nvt_kineto_set(event, NVT_KN_DYNAMIC_SHARED, strtol(value, NULL, 10));
         else if (!strcmp(word, "size"))
             nvt_kineto_set(event, NVT_KN_BYTES, strtoll(value, NULL, 10));
         else if (!strcmp(word, "kind_src"))
