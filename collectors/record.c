@@ -114,11 +114,12 @@ static void report_lost(const struct nvt_record_options *options,
                     " MiB) left no more: raise the limit, or record less",
                     result->scarce >> 20);
     if (result->unread)
-        nvt_message(stderr,
-                    "the buffer%s of %d thread%s lost, as record had no memory to read %s: a limit "
-                    "of address space (ulimit -v), or of memory",
-                    result->unread == 1 ? "" : "s", result->unread,
-                    result->unread == 1 ? " is" : "s are", result->unread == 1 ? "it" : "them");
+        nvt_message(
+            stderr, "the buffer%s of %d thread%s lost, as record could not read %s: %s%s",
+            result->unread == 1 ? "" : "s", result->unread, result->unread == 1 ? " is" : "s are",
+            result->unread == 1 ? "it" : "them", strerror(result->unread_cause),
+            result->unread_cause == ENOMEM ? " (a limit of address space, ulimit -v, or of memory)"
+                                           : "");
     if (result->too_deep)
         nvt_message(stderr,
                     "ranges were nested deeper than a buffer of %" PRIu64

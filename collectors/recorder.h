@@ -59,8 +59,9 @@ int nvt_recorder_axis(struct nvt_recorder *recorder, struct nvt_error *err);
 void nvt_recorder_adopt(struct nvt_recorder *recorder);
 void nvt_recorder_look(struct nvt_recorder *recorder);
 
-/* Rings in the folder that could not be adopted: there was no memory for them. */
-int nvt_recorder_missing(const struct nvt_recorder *recorder);
+/* Rings in the folder that are ready, or cannot be opened, and were not adopted; *cause, then, is the errno of one: ENOMEM, there was
+ * no memory for it. */
+int nvt_recorder_missing(const struct nvt_recorder *recorder, int *cause);
 
 /* One round over all rings. Returns how full the fullest was; *taken gets the slots drained. */
 double nvt_recorder_drain(struct nvt_recorder *recorder, uint64_t *taken);

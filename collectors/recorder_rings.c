@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,15 +234,30 @@ void nvt_recorder_adopt(struct nvt_recorder *recorder)
         closedir(folder);
 }
 
-int nvt_recorder_missing(const struct nvt_recorder *recorder)
+/* Whether a ring that was not adopted is one that its thread has made ready, or nobody can say: 0, or what kept us from it. */
+static int cause_of_missing(const char *path)
+{
+    uint32_t magic = 0;
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0)
+        return errno;
+    const ssize_t got =
+        pread(descriptor, &magic, sizeof(magic), (off_t)offsetof(struct nvt_ring, magic));
+    close(descriptor);
+    return got == (ssize_t)sizeof(magic) && magic == NVT_RING_MAGIC ? ENOMEM : 0;
+}
+
+int nvt_recorder_missing(const struct nvt_recorder *recorder, int *cause)
 {
     char path[PATH_MAX];
     int missing = 0;
     DIR *folder = opendir(recorder->folder);
     for (struct dirent *entry; folder && (entry = nvt_folder_next(folder));) {
         snprintf(path, sizeof(path), "%s/%s", recorder->folder, entry->d_name);
-        missing += !strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)) &&
-                   !is_known(recorder, path);
+        const int is_ring = !strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX));
+        const int why = is_ring && !is_known(recorder, path) ? cause_of_missing(path) : 0;
+        missing += why != 0;
+        *cause = why ? why : *cause;
     }
     if (folder)
         closedir(folder);
