@@ -334,6 +334,25 @@ static void open_ranges_are_counted(void **state)
     nvt_trace_free(trace);
 }
 
+/* A range that was open as a recording on request stopped is not open still, if its thread went on. */
+static void what_a_request_cuts_is_not_open(void **state)
+{
+    (void)state;
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+        struct maker maker = make_begin();
+        make_open(&maker, "step");
+        const int64_t stopped = maker.now + 1000000;
+        struct nvt_trace *trace = make_end(&maker);
+        assert_int_equal(nvt_trace_set_meta(trace, "recorded", "1 part, 0.001 s"), 0);
+        trace->ranges.end[0] = stopped;
+        trace->threads.ended_ns[trace->ranges.thread[0]] = stopped + (goes_on ? 5000000 : 0);
+        struct nvt_overview overview = overview_of(&trace, 1);
+        assert_int_equal(overview.open_count, !goes_on);
+        nvt_overview_free(&overview);
+        nvt_trace_free(trace);
+    }
+}
+
 static void kernels_where_there_are_no_ranges(void **state)
 {
     (void)state;
@@ -611,6 +630,7 @@ int main(void)
         cmocka_unit_test(recordings_without_iterations),
         cmocka_unit_test(open_ranges_are_shown),
         cmocka_unit_test(open_ranges_are_counted),
+        cmocka_unit_test(what_a_request_cuts_is_not_open),
         cmocka_unit_test(kernels_where_there_are_no_ranges),
         cmocka_unit_test(ranks_are_parts),
         cmocka_unit_test(programs_are_told_apart),

@@ -8,11 +8,7 @@
 #include "../../lib/quantity_text.h"
 #include "../model/groups.h"
 #include "../model/plain_names.h"
-
-static int is_open(const struct nvt_trace *trace, uint32_t range)
-{
-    return (trace->ranges.flags[range] & NVT_RANGE_UNCLOSED) != 0;
-}
+#include "../studies/open_items.h"
 
 /* When the thread of an open range, or the recording, ended; 0: not known. */
 static int64_t ended(const struct nvt_trace *trace, uint32_t range)
@@ -24,7 +20,7 @@ int64_t nvt_overview_end(const struct nvt_trace *trace)
 {
     int64_t end = trace->last_ns;
     for (uint32_t i = 0; i < trace->ranges.count; i++)
-        if (is_open(trace, i) && ended(trace, i) > end)
+        if (nvt_is_left_open(trace, i) && ended(trace, i) > end)
             end = ended(trace, i);
     return end;
 }
@@ -115,7 +111,7 @@ int nvt_overview_take_open(struct nvt_overview *overview, const struct nvt_input
         const struct nvt_trace *trace = input->traces[i].trace;
         nvt_groups_trace(&groups, trace);
         for (uint32_t k = 0; k < trace->ranges.count && !failed; k++)
-            if (is_open(trace, k))
+            if (nvt_is_left_open(trace, k))
                 failed = add_range(&groups, trace, k);
     }
     failed = failed || nvt_groups_failed(&groups) || put(overview, &groups);

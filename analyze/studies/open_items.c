@@ -15,9 +15,18 @@
 /* Ranges on either side of a deep stack that are named, and characters of a name. */
 enum { OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
 
+int nvt_is_left_open(const struct nvt_trace *trace, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    if (!(ranges->flags[range] & NVT_RANGE_UNCLOSED))
+        return 0;
+    return !nvt_trace_meta(trace, "recorded") ||
+           trace->threads.ended_ns[ranges->thread[range]] <= ranges->end[range];
+}
+
 static int is_open(const struct nvt_trace *trace, uint32_t i)
 {
-    return trace->ranges.flags[i] & NVT_RANGE_UNCLOSED && trace->ranges.style[i] == NVT_PUSH_POP;
+    return trace->ranges.style[i] == NVT_PUSH_POP && nvt_is_left_open(trace, i);
 }
 
 static int is_open_call(const struct nvt_trace *trace, uint32_t i)
