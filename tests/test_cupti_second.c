@@ -140,7 +140,9 @@ static void late_starts_record_as_well(void **state)
     struct nvt_trace *trace = recorded_trace();
     const uint32_t ticks = recorded_count(trace, "tick"), ran = kernels(trace);
     assert_true(has_note(trace, "recorded in 3 parts"));
-    assert_true(ran > 0 && ran <= ticks + 3);
+    /* A kernel is launched in each range; some behind the stop, until CUPTI's thread has heard of it. */
+    if (!ran || ran > ticks + ticks / 4 + 3)
+        fail_msg("%u kernels, %u ranges", ran, ticks);
     /* Also of the last part, which took 200 ms at least. */
     uint32_t last = 0;
     for (uint32_t i = 0; i < trace->ranges.count; i++)
