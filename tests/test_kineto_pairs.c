@@ -69,6 +69,43 @@ static void events_may_be_in_any_order(void **state)
         expect_ranges(cases[i].events, cases[i].ranges);
 }
 
+/* Ids count in the whole file; those of id2.local in their process; a scope sets its ids apart. */
+static void ids_have_scopes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *events, *ranges;
+    } cases[] = {
+        {ID("b", "a", 1, 1, "\"id\":1") "," ID("e", "a", 4, 2, "\"id\":1"), "a 1-4;"},
+        {ID("b", "a", 1, 1, "\"id2\":{\"local\":\"0x1\"}") "," ID(
+             "b", "a", 2, 2,
+             "\"id2\":{\"local\":\"0x1\"}") "," ID("e", "a", 5, 1,
+                                                   "\"id2\":{\"local\":\"0x1\"}") "," ID("e", "a",
+                                                                                         9, 2,
+                                                                                         "\"id2\":{"
+                                                                                         "\"local\""
+                                                                                         ":\"0x1\""
+                                                                                         "}"),
+         "a 1-5;a 2-9;"},
+        {ID("b", "a", 1, "\"one\"", "\"id2\":{\"local\":\"7\"}") "," ID(
+             "b", "a", 2, "\"two\"",
+             "\"id2\":{\"local\":\"7\"}") "," ID("e", "a", 5, "\"one\"",
+                                                 "\"id2\":{\"local\":\"7\"}"),
+         "a 1-5;a 2-?;"},
+        {ID("b", "a", 1, 1, "\"id2\":{\"global\":\"0x1\"}") "," ID("e", "a", 4, 2,
+                                                                   "\"id2\":{\"global\":\"0x1\"}"),
+         "a 1-4;"},
+        {ID("b", "a", 1, 1, "\"id\":1,\"scope\":\"x\"") "," ID(
+             "b", "a", 2, 1, "\"id\":1,\"scope\":\"y\"") "," ID("e", "a", 5, 1,
+                                                                "\"scope\":\"x\",\"id\":1"),
+         "a 1-5;a 2-?;"},
+        {ID("b", "a", 1, 1, "\"id\":1,\"scope\":\"x\"") "," ID("e", "a", 5, 1, "\"id\":1"),
+         "a 1-?;"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
+        expect_ranges(cases[i].events, cases[i].ranges);
+}
+
 /* What is known of a thread counts each event once, whatever their order is. */
 static void events_are_counted_once(void **state)
 {
@@ -88,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_may_be_in_any_order),
         cmocka_unit_test(events_are_counted_once),
+        cmocka_unit_test(ids_have_scopes),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

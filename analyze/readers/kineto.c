@@ -102,6 +102,7 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs, i
     nvt_kineto_free(&parser->reader);
     nvt_buffer_free(&parser->ranks);
     nvt_buffer_free(&parser->id);
+    nvt_buffer_free(&parser->scope);
     free(parser);
     if (status && err)
         *err = own;

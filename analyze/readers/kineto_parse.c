@@ -63,7 +63,10 @@ static enum nvt_kineto_place inside(const struct nvt_kineto_parser *parser,
     case IN_EVENTS:
         return is_array ? IN_SKIPPED : IN_EVENT;
     case IN_EVENT:
-        return !is_array && parser->key == KEY_ARGS ? IN_ARGS : IN_SKIPPED;
+        return is_array                  ? IN_SKIPPED
+               : parser->key == KEY_ARGS ? IN_ARGS
+               : parser->key == KEY_ID2  ? IN_ID2
+                                         : IN_SKIPPED;
     case IN_ARGS:
         return !is_array                    ? IN_SKIPPED
                : parser->key == KEY_GRID    ? IN_GRID
@@ -120,7 +123,8 @@ static int on_open(void *context, int is_array)
     if (place == IN_EVENT) {
         start_event(&parser->reader.event);
         parser->reader.number_count = 0;
-        parser->has_id = 0;
+        parser->has_id = parser->is_local = 0;
+        parser->scope.size = 0;
         parser->shapes.inputs = parser->shapes.types = parser->shapes.values = 0;
     }
     if (place == IN_SHAPE && parser->shapes.inputs++ < NVT_SHAPE_INPUTS)
@@ -168,11 +172,32 @@ static int add_work(struct nvt_kineto_parser *parser)
     return 0;
 }
 
+/* An asynchronous event's id, with what it counts in: the process, by its number or name, where it is local, and a scope. */
+static int widen_id(struct nvt_kineto_parser *parser)
+{
+    const int64_t pid = parser->reader.event.pid;
+    int failed = 0;
+    if (!strchr("beSF", parser->reader.event.phase))
+        return 0;
+    if (parser->is_local)
+        failed =
+            pid < -1
+                ? nvt_buffer_printf(&parser->id, "\nof %s",
+                                    nvt_strings_get(parser->strings, (uint32_t)(-1 - pid), NULL))
+                : nvt_buffer_printf(&parser->id, "\n%lld", (long long)pid);
+    if (!failed && parser->scope.size)
+        failed = nvt_buffer_append(&parser->id, "\n\n", 2) ||
+                 nvt_buffer_append(&parser->id, parser->scope.data, parser->scope.size);
+    return failed ? nvt_kineto_parser_no_memory(parser) : 0;
+}
+
 /* The event is whole. Ids of arrows that nobody follows would fill the table of strings: PyTorch has one for each launch. */
 static int end_event(struct nvt_kineto_parser *parser)
 {
     struct nvt_kineto_event *event = &parser->reader.event;
     if (parser->has_id && nvt_kineto_has_use_of_id(event, parser->strings)) {
+        if (widen_id(parser))
+            return -1;
         event->id =
             nvt_strings_add(parser->strings, (const char *)parser->id.data, parser->id.size);
         if (event->id == NVT_NO_STRING)
@@ -251,6 +276,7 @@ static void free_ahead(void *items)
     free(parser->events);
     nvt_buffer_free(&parser->ranks);
     nvt_buffer_free(&parser->id);
+    nvt_buffer_free(&parser->scope);
     free(parser);
 }
 

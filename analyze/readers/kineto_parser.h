@@ -17,6 +17,7 @@ enum nvt_kineto_place {
     IN_EVENTS,
     IN_EVENT,
     IN_ARGS,
+    IN_ID2,
     IN_GRID,
     IN_BLOCK,
     IN_DISTRIBUTED,
@@ -54,7 +55,8 @@ struct nvt_kineto_parser {
     struct nvt_kineto_group group;
     struct nvt_buffer ranks; /* of a list of them, as text */
     struct nvt_buffer id;    /* of the event, if it has one */
-    int has_id;
+    struct nvt_buffer scope; /* of that, likewise */
+    int has_id, is_local;    /* local: of its process */
     int leaves_out; /* items of the list that are no events, which are counted; else they end the reading */
     uint64_t items;
     const char *other; /* what it is, if it has no events */

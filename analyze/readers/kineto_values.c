@@ -66,6 +66,11 @@ static int event_value(struct nvt_kineto_parser *parser, enum nvt_json_type type
         parser->id.size = 0;
         parser->has_id = type == NVT_JSON_TEXT || type == NVT_JSON_NUMBER;
         return nvt_buffer_append(&parser->id, text, size) ? nvt_kineto_parser_no_memory(parser) : 0;
+    case KEY_SCOPE:
+        parser->scope.size = 0;
+        return type == NVT_JSON_TEXT && nvt_buffer_append(&parser->scope, text, size)
+                   ? nvt_kineto_parser_no_memory(parser)
+                   : 0;
     case KEY_PID:
         status = owner_id(parser, type, text, size, &event->pid);
         event->is_device_pid = status == 1;
@@ -76,6 +81,17 @@ static int event_value(struct nvt_kineto_parser *parser, enum nvt_json_type type
     default:
         return 0;
     }
+}
+
+/* {"local": …} or {"global": …}, instead of an id. */
+static int id2_value(struct nvt_kineto_parser *parser, const char *text, size_t size)
+{
+    if (parser->key != KEY_LOCAL && parser->key != KEY_GLOBAL)
+        return 0;
+    parser->has_id = 1;
+    parser->is_local = parser->key == KEY_LOCAL;
+    parser->id.size = 0;
+    return nvt_buffer_append(&parser->id, text, size) ? nvt_kineto_parser_no_memory(parser) : 0;
 }
 
 /* "0x7f…"; 0: it is none. */
@@ -279,6 +295,8 @@ int nvt_kineto_value(void *context, enum nvt_json_type type, const char *text, s
         return event_value(parser, type, text, size);
     case IN_ARGS:
         return args_value(parser, type, text, size);
+    case IN_ID2:
+        return id2_value(parser, text, size);
     case IN_GRID:
         dimension(parser->reader.event.grid, &parser->reader.event.grid_size, text, size);
         return 0;
