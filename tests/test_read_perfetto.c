@@ -382,6 +382,31 @@ static void ends_may_come_first(void **state)
     nvt_trace_free(trace);
 }
 
+/* Perfetto's importer sorts by time: so does what is read, where a track has its slices in another order. */
+static void slices_may_be_in_any_order(void **state)
+{
+    (void)state;
+    put_event(900, END, 7, NULL, NULL);
+    put_event(400, BEGIN, 7, NULL, "outer");
+    put_event(500, BEGIN, 7, NULL, "inner");
+    put_event(600, END, 7, NULL, NULL);
+    put_event(100, BEGIN, 8, NULL, "first");
+    put_event(300, BEGIN, 8, NULL, "second");
+    put_event(200, END, 8, NULL, NULL);
+    put_event(350, END, 8, NULL, NULL);
+    put_event(50, END, 8, NULL, NULL);
+    struct nvt_trace *trace = read_file();
+    assert_span(trace, "outer", 400, 900);
+    assert_span(trace, "inner", 500, 600);
+    assert_span(trace, "first", 100, 200);
+    assert_span(trace, "second", 300, 350);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        assert_int_equal(trace->ranges.flags[i], 0);
+    assert_non_null(
+        strstr(trace->notes, "slices that end and do not begin in the file were left out (1)"));
+    nvt_trace_free(trace);
+}
+
 /* --- counters --- */
 
 static void counters_have_units(void **state)
@@ -654,6 +679,7 @@ int main(void)
         TEST(differences_add_up_to_times),
         TEST(ids_below_zero_are_none),
         TEST(ends_may_come_first),
+        TEST(slices_may_be_in_any_order),
         TEST(counters_have_units),
         TEST(rocprof_has_devices),
         TEST(kineto_has_devices),

@@ -426,6 +426,7 @@ static void release(struct nvt_perfetto *reader)
     free(reader->sequences);
     free(reader->tracks);
     free(reader->open);
+    free(reader->slices);
     free(reader->launches);
     free(reader->arrows);
     free(reader);
@@ -442,12 +443,12 @@ static int read_perfetto(const char *path, struct nvt_trace *trace, struct nvt_e
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
     int status = nvt_wire_read(path, on_packet, reader, &cut, &own);
     if (!status) {
-        nvt_perfetto_finish_events(reader);
+        status = nvt_perfetto_finish_events(reader);
         if (!reader->kineto.events)
             nvt_trace_warn(trace, "is a trace without any track event or GPU stage");
         const int is_of_others = !nvt_has_pytorch_operators(trace);
         note_counts(reader, cut);
-        status = nvt_kineto_finish(&reader->kineto, is_of_others);
+        status = status ? status : nvt_kineto_finish(&reader->kineto, is_of_others);
         trace->recorder = is_of_others ? NVT_BY_OTHERS : NVT_BY_PYTORCH;
     }
     release(reader);

@@ -49,17 +49,29 @@ struct nvt_perfetto_track {
     uint32_t open;  /* of `open`, the innermost; NVT_NONE */
     uint32_t early; /* the sequence and 1 of an end that came before its beginning; 0: none */
     int64_t early_ns;
-    uint32_t counter; /* row of the model, NVT_NONE */
+    uint64_t lost;                /* ends without a beginning, besides that */
+    int has_slices, is_unordered; /* one of its beginnings and ends is before the one before it */
+    int64_t last_ns;              /* time of the last of them */
+    uint32_t counter;             /* row of the model, NVT_NONE */
     uint32_t unit;
     double scale, sum; /* of a counter's values; of those so far, where they are differences */
     int is_incremental;
 };
 
-/* A slice that has begun: a row of a table of the model. */
+/* A slice's beginning, which is a row of a table of the model, or an end. */
+struct nvt_perfetto_slice {
+    int64_t time;
+    uint32_t track, sequence; /* rows */
+    uint32_t table;           /* enum nvt_table_number; NVT_NONE: none, it was left out */
+    uint32_t row;
+    uint8_t begins;
+    uint8_t is_unclosed; /* of our export: it never ended */
+    uint8_t is_ended;    /* its end was found */
+};
+
+/* A slice that has begun. */
 struct nvt_perfetto_open {
-    uint32_t table; /* enum nvt_table_number; NVT_NONE: none, it was left out */
-    uint32_t row, outer;
-    int is_unclosed; /* of our export: it never ended */
+    uint32_t slice, outer;
 };
 
 /* A clock's moment, and that of the trace's clock. */
@@ -104,6 +116,9 @@ struct nvt_perfetto {
     struct nvt_map iids,
         interned; /* iid -> number; that and generation and kind -> string, or of graphics */
     uint32_t iid_count, generations;
+    struct nvt_perfetto_slice *slices; /* beginnings and ends, as they came */
+    uint32_t slice_count;
+    int has_unordered; /* slices of a track are not in order */
     struct nvt_perfetto_open *open;
     uint32_t open_count, open_free; /* free: the number and 1 */
     struct nvt_perfetto_clock clock[NVT_PERFETTO_OWN_CLOCKS];
@@ -167,8 +182,13 @@ int nvt_perfetto_place(struct nvt_perfetto *reader, struct nvt_perfetto_track *t
 /* perfetto_event.c: TrackEvent. 0, or -1 with err filled. */
 int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
                        struct nvt_wire event);
-/* What is known at the end: of ranges that did not end, and of arrows. */
-void nvt_perfetto_finish_events(struct nvt_perfetto *reader);
+/* What is known at the end: of ranges that did not end, and of arrows. 0, or -1 when out of memory. */
+int nvt_perfetto_finish_events(struct nvt_perfetto *reader);
+
+/* perfetto_pairs.c: a slice begins or ends. And at the end: pair those of tracks anew whose slices were not in order of time. 0, or -1
+ * when out of memory. */
+int nvt_perfetto_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *slice);
+int nvt_perfetto_pair_anew(struct nvt_perfetto *reader);
 
 /* The number of a process or thread; -1: it is below zero, which is none (ids below zero would name strings, as in Chrome's JSON). */
 static inline int64_t nvt_perfetto_id(int64_t value)

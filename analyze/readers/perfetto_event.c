@@ -204,43 +204,6 @@ static int take_arrows(struct nvt_perfetto *reader, const struct track_event *ev
     return 0;
 }
 
-/* A slice ends; one that never did ends where what is known of it does. */
-static void set_end(struct nvt_perfetto *reader, uint32_t table, uint32_t row, int64_t time,
-                    int is_unclosed)
-{
-    struct nvt_trace *trace = reader->kineto.trace;
-    nvt_layout_ends(trace, &nvt_layout()[table])[row] = time;
-    uint32_t thread = NVT_NONE;
-    if (table == NVT_TABLE_ranges) {
-        trace->ranges.flags[row] &= (uint8_t) ~(is_unclosed ? 0 : NVT_RANGE_UNCLOSED);
-        thread = trace->ranges.thread[row];
-        trace->threads.events[thread]++;
-    } else if (table == NVT_TABLE_apis)
-        thread = trace->apis.thread[row];
-    else if (table == NVT_TABLE_os_calls)
-        trace->os_calls.flags[row] &= (uint8_t) ~(is_unclosed ? 0 : NVT_RANGE_UNCLOSED);
-    if (thread != NVT_NONE && time > trace->threads.last_ns[thread])
-        trace->threads.last_ns[thread] = time;
-}
-
-static int push(struct nvt_perfetto *reader, uint32_t at, uint32_t table, uint32_t row,
-                int is_unclosed)
-{
-    uint32_t entry = reader->open_free;
-    if (entry)
-        reader->open_free = reader->open[--entry].outer;
-    else {
-        entry = reader->open_count;
-        if (nvt_grow(&reader->open, entry, sizeof(*reader->open)))
-            return -1;
-        reader->open_count++;
-    }
-    reader->open[entry] =
-        (struct nvt_perfetto_open){table, row, reader->tracks[at].open, is_unclosed};
-    reader->tracks[at].open = entry;
-    return 0;
-}
-
 /* Tracks may move as they are added, hence the number. */
 static int begin_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
                        const struct track_event *event, uint32_t at)
@@ -249,46 +212,26 @@ static int begin_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
     uint32_t table, row;
     kineto->event.phase = 'X';
     /* Our export ends what never ended where the recording does. */
-    const int is_unclosed = nvt_kineto_int(&kineto->event, NVT_KN_UNCLOSED, 0) != 0;
+    const uint8_t is_unclosed = nvt_kineto_int(&kineto->event, NVT_KN_UNCLOSED, 0) != 0;
     nvt_kineto_set(&kineto->event, NVT_KN_UNCLOSED, 1);
     if (nvt_perfetto_place(reader, &reader->tracks[at]) || nvt_perfetto_classify(reader) ||
         add_event(reader, &table, &row))
         return -1;
-    struct nvt_perfetto_track *track = &reader->tracks[at];
-    if (table == NVT_TABLE_ranges && track->is_async)
+    if (table == NVT_TABLE_ranges && reader->tracks[at].is_async)
         kineto->trace->ranges.style[row] = NVT_START_END;
     if (take_arrows(reader, event, table, row))
         return nvt_kineto_no_memory(kineto);
-    if (track->early && track->early != packet->sequence_row + 1 &&
-        track->early_ns >= kineto->event.time) {
-        track->early = 0;
-        reader->early_count--;
-        if (table != NVT_NONE)
-            set_end(reader, table, row, track->early_ns, is_unclosed);
-        return 0;
-    }
-    return push(reader, at, table, row, is_unclosed) ? nvt_kineto_no_memory(kineto) : 0;
+    const struct nvt_perfetto_slice begin = {
+        kineto->event.time, at, packet->sequence_row, table, row, 1, is_unclosed, 0};
+    return nvt_perfetto_slice(reader, &begin) ? nvt_kineto_no_memory(kineto) : 0;
 }
 
-/* An end that nothing began may be of a slice that another sequence, which comes later in the file, has the beginning of. */
-static void end_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
-                      uint32_t at)
+static int end_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_packet *packet,
+                     uint32_t at)
 {
-    struct nvt_perfetto_track *track = &reader->tracks[at];
-    const uint32_t entry = track->open;
-    if (entry == NVT_NONE) {
-        reader->early_count += !track->early;
-        reader->without_begin += track->early != 0;
-        track->early = packet->sequence_row + 1;
-        track->early_ns = packet->time;
-        return;
-    }
-    struct nvt_perfetto_open *open = &reader->open[entry];
-    track->open = open->outer;
-    open->outer = reader->open_free;
-    reader->open_free = entry + 1;
-    if (open->table != NVT_NONE)
-        set_end(reader, open->table, open->row, packet->time, open->is_unclosed);
+    const struct nvt_perfetto_slice end = {
+        packet->time, at, packet->sequence_row, NVT_NONE, NVT_NONE, 0, 0, 0};
+    return nvt_perfetto_slice(reader, &end) ? nvt_kineto_no_memory(&reader->kineto) : 0;
 }
 
 /* Whether an instant is none, but how Kineto writes down facts and what it calls its own rows. */
@@ -485,8 +428,7 @@ int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
     case SLICE_BEGIN:
         return begin_slice(reader, &packet, &event, at);
     case SLICE_END:
-        end_slice(reader, &packet, at);
-        return 0;
+        return end_slice(reader, &packet, at);
     case INSTANT:
         return add_instant(reader, at);
     case COUNTER:
@@ -498,11 +440,13 @@ int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
 
 /* --- the end --- */
 
-void nvt_perfetto_finish_events(struct nvt_perfetto *reader)
+int nvt_perfetto_finish_events(struct nvt_perfetto *reader)
 {
     struct nvt_trace *trace = reader->kineto.trace;
     struct nvt_ops *ops = &trace->ops;
     uint64_t without_end = 0;
+    if (nvt_perfetto_pair_anew(reader))
+        return -1;
     reader->without_begin += reader->early_count;
     for (uint32_t i = 0; i < reader->arrow_count; i++) {
         const struct nvt_perfetto_arrow *arrow = &reader->arrows[i];
@@ -518,9 +462,10 @@ void nvt_perfetto_finish_events(struct nvt_perfetto *reader)
     for (uint32_t i = 0; i < reader->track_count; i++)
         for (uint32_t open = reader->tracks[i].open; open != NVT_NONE;
              open = reader->open[open].outer)
-            without_end += reader->open[open].table == NVT_TABLE_ops;
+            without_end += reader->slices[reader->open[open].slice].table == NVT_TABLE_ops;
     if (without_end)
         nvt_trace_note(trace,
                        "%" PRIu64 " device operations do not end in the file: they have no length",
                        without_end);
+    return 0;
 }
