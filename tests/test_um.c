@@ -177,6 +177,22 @@ static void strange_numbers_are_unknown(void **state)
     cli_result_free(&result);
 }
 
+/* Chrome's traces have migrations and no page faults: that none are there does not say that there were none. */
+static void faults_that_a_format_lacks_are_not_0(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"pid\":0,\"tid\":7,\"ts\":1,\"dur\":2,"
+        "\"name\":\"Memcpy Unified HtoD (Managed -> Managed)\",\"args\":{\"bytes\":66000}}]";
+    (void)state;
+    const char *path = cli_in(cli_folder, "moves.json");
+    cli_write_file(path, text, strlen(text));
+    expect_report("um_total_sum", path,
+                  "Total HtoD Migration Size (MB),Total DtoH Migration Size (MB),"
+                  "Total CPU Page Faults,Total GPU PageFaults,Minimum Virtual Address,"
+                  "Maximum Virtual Address\n"
+                  "0.066,,,,,\n");
+}
+
 static void a_window_leaves_others_out(void **state)
 {
     struct nvt_error err = NVT_ERROR_INIT;
@@ -462,6 +478,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(our_own_traces_have_them),
         cmocka_unit_test(strange_numbers_are_unknown),
+        cmocka_unit_test(faults_that_a_format_lacks_are_not_0),
         cmocka_unit_test(a_window_leaves_others_out),
         cmocka_unit_test(exports_name_them),
         cmocka_unit_test(nothing_on_record_is_said),

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/map.h"
 #include "../model/cuda_names.h"
@@ -177,11 +178,19 @@ const struct nvt_report nvt_report_um_sum = {
     .each_trace = put_um_sum_trace,
 };
 
+/* Chrome's and Perfetto's traces have migrations, but no page faults that are read: none there is not 0. */
+static int may_have_faults(const struct nvt_trace *trace)
+{
+    return trace->um_events.count ||
+           (strcmp(trace->format, "kineto") != 0 && strcmp(trace->format, "perfetto") != 0);
+}
+
 /* --- in all ---------------------------------------------------------------------------------------- */
 
 struct total {
     struct pages pages;
     uint64_t lowest, highest; /* highest 0: no address is on record */
+    int has_faults;           /* a trace has them, or its format could have */
 };
 
 static void widen(struct total *total, uint64_t address)
@@ -194,6 +203,7 @@ static void widen(struct total *total, uint64_t address)
 
 static void add_um_sum_trace(struct total *total, const struct nvt_trace *trace)
 {
+    total->has_faults |= may_have_faults(trace);
     for (uint32_t i = 0; i < trace->ops.count; i++)
         if (is_counted(&trace->ops, i)) {
             add_copy(&total->pages, &trace->ops, i);
@@ -216,7 +226,7 @@ static int put_total(struct nvt_table *table, const struct nvt_making *making)
     if (pages->copies_to_device || pages->copies_to_host || pages->host_faults || pages->fault_rows)
         nvt_table_put(table, megabytes(pages->to_device, pages->copies_to_device),
                       megabytes(pages->to_host, pages->copies_to_host),
-                      count_of(pages->host_faults),
+                      NVT_IF(total.has_faults, count_of(pages->host_faults)),
                       NVT_IF(pages->fault_rows, count_of(pages->device_faults)),
                       total.highest ? address_text(total.lowest, lowest) : NULL,
                       address_text(total.highest, highest));
