@@ -89,6 +89,20 @@ static void claims_are_checked(void **state)
     }
 }
 
+/* A report that has its rows in another form for this input is not one without rows. */
+static void reports_in_another_form(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        check("{\"query\": \"SELECT count(*) FROM report_memory_peak\", \"equals\": 0}",
+              "docs/results/h100/traces/transformer.nvt");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.out, ",unknown,"));
+    assert_non_null(strstr(result.out, "nvtally stats -r memory_peak shows them, and the table "
+                                       "runs has"));
+    cli_result_free(&result);
+}
+
 /* Of a level that was on, no row means that there was nothing of it. */
 static void levels_that_were_on(void **state)
 {
@@ -272,10 +286,10 @@ static void client_of_pypi(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_are_checked), cmocka_unit_test(levels_that_were_on),
-        cmocka_unit_test(a_cut_trace),        cmocka_unit_test(what_is_no_claim),
-        cmocka_unit_test(messages),           cmocka_unit_test(long_messages),
-        cmocka_unit_test(client_of_pypi),
+        cmocka_unit_test(claims_are_checked),  cmocka_unit_test(reports_in_another_form),
+        cmocka_unit_test(levels_that_were_on), cmocka_unit_test(a_cut_trace),
+        cmocka_unit_test(what_is_no_claim),    cmocka_unit_test(messages),
+        cmocka_unit_test(long_messages),       cmocka_unit_test(client_of_pypi),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -9,6 +9,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/map.h"
+#include "../../lib/quantity_text.h"
 #include "extent.h"
 #include "named_iterations.h"
 #include "nesting.h"
@@ -448,8 +449,11 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
     nvt_extent_widen_by(trace, &nvt_layout()[NVT_TABLE_memory], spans->all.from, &extent);
     int is_empty = extent.first > extent.last;
     if (begins_nothing)
-        nvt_trace_note(trace, "nothing begins in the window: the trace covers %lld to %lld ns",
-                       (long long)trace->first_ns, (long long)trace->last_ns);
+        nvt_trace_note(trace,
+                       "nothing begins in the window: the trace is %s long (%lld to %lld ns in "
+                       "tables)",
+                       NVT_TIME((double)trace->last_ns - (double)begin), (long long)trace->first_ns,
+                       (long long)trace->last_ns);
     trace->first_ns = is_empty ? 0 : extent.first;
     trace->last_ns = is_empty ? 0 : extent.last;
     trace->levels_ns = spans->all.to < trace->last_ns ? spans->all.to : trace->last_ns;

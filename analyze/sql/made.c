@@ -157,6 +157,17 @@ static int part_of(const struct nvt_report *report, const struct nvt_table *tabl
     return -1;
 }
 
+/* Rows that are of none of its tables (struct nvt_report, further) are not here. */
+static void note_further(const struct nvt_report *report, const struct nvt_tables *tables,
+                         struct nvt_input *input)
+{
+    for (size_t i = 0; i < tables->count; i++)
+        if (nvt_table_rows(tables->items[i]) && part_of(report, tables->items[i]) < 0)
+            nvt_note(input, "note: SQL has no %s of this input: nvtally stats -r %s shows them%s",
+                     nvt_table_name(tables->items[i]), report->name,
+                     input->run_count ? ", and the table runs has what the program measured" : "");
+}
+
 static int fill_report(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err)
 {
     const struct nvt_report *report = made->context;
@@ -169,6 +180,8 @@ static int fill_report(struct nvt_made *made, struct nvt_table *table, struct nv
     for (size_t i = 0; i < tables.count && !status; i++)
         if (part_of(report, tables.items[i]) == (int)made->part)
             take_rows(made, tables.items[i], table);
+    if (!status && !nvt_table_rows(table))
+        note_further(report, &tables, &input);
     nvt_buffer_free(&made->notes);
     made->notes = input.notes;
     nvt_tables_free(&tables);
