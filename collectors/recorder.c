@@ -154,7 +154,8 @@ static void end_session(struct nvt_recorder *recorder, struct nvt_record_result 
     nvt_recorder_adopt(recorder);
     if (recorder->waiting) /* for lack of memory, it may be */
         nvt_recorder_adopt(recorder);
-    result->unread = recorder->waiting ? nvt_recorder_missing(recorder, &result->unread_cause) : 0;
+    result->unread = recorder->waiting ? nvt_recorder_missing(recorder) : 0;
+    result->unread_cause = recorder->unread_cause ? recorder->unread_cause : ENOMEM;
     nvt_recorder_close_ended(recorder, 0); /* before those that live on, also by their times */
     nvt_recorder_close_ended(recorder, 1);
 }

@@ -25,7 +25,8 @@ struct nvt_recorder {
     size_t count;
     struct nvt_owners owners; /* of the rings */
     int folder_read;          /* since the watch was: it may be about known rings */
-    int waiting; /* rings that are there and not ready, or there was no memory for them */
+    int waiting;      /* rings that are there and not ready, or there was no memory for them */
+    int unread_cause; /* errno of the last of those; 0: not ready, or no memory */
     struct nvt_drain_totals totals;
     int64_t next_flush, next_clock;
     int64_t last_look; /* at the rings; CLOCK_MONOTONIC, as the two before */
@@ -59,9 +60,8 @@ int nvt_recorder_axis(struct nvt_recorder *recorder, struct nvt_error *err);
 void nvt_recorder_adopt(struct nvt_recorder *recorder);
 void nvt_recorder_look(struct nvt_recorder *recorder);
 
-/* Rings in the folder that are ready, or cannot be opened, and were not adopted; *cause, then, is the errno of one: ENOMEM, there was
- * no memory for it. */
-int nvt_recorder_missing(const struct nvt_recorder *recorder, int *cause);
+/* Rings in the folder that are ready, or cannot be opened, and were not adopted (unread_cause). */
+int nvt_recorder_missing(const struct nvt_recorder *recorder);
 
 /* One round over all rings. Returns how full the fullest was; *taken gets the slots drained. */
 double nvt_recorder_drain(struct nvt_recorder *recorder, uint64_t *taken);

@@ -206,12 +206,15 @@ static void adopt_new(struct nvt_recorder *recorder, const char *name)
         recorder->waiting = 1;
         return;
     }
-    if (nvt_drain_open(path, recorder->output, &drain, NULL))
+    errno = 0;
+    if (nvt_drain_open(path, recorder->output, &drain, NULL)) {
         unlink(path);
-    else if (drain)
+    } else if (drain) {
         keep(recorder, drain);
-    else
+    } else {
+        recorder->unread_cause = errno;
         recorder->waiting = 1;
+    }
 }
 
 static void adopt(struct nvt_recorder *recorder, const char *name)
@@ -234,20 +237,20 @@ void nvt_recorder_adopt(struct nvt_recorder *recorder)
         closedir(folder);
 }
 
-/* Whether a ring that was not adopted is one that its thread has made ready, or nobody can say: 0, or what kept us from it. */
-static int cause_of_missing(const char *path)
+/* Whether a ring that was not adopted is one that its thread has made ready, or nobody can say. */
+static int is_missing(const char *path)
 {
     uint32_t magic = 0;
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (descriptor < 0)
-        return errno;
+        return 1;
     const ssize_t got =
         pread(descriptor, &magic, sizeof(magic), (off_t)offsetof(struct nvt_ring, magic));
     close(descriptor);
-    return got == (ssize_t)sizeof(magic) && magic == NVT_RING_MAGIC ? ENOMEM : 0;
+    return got == (ssize_t)sizeof(magic) && magic == NVT_RING_MAGIC;
 }
 
-int nvt_recorder_missing(const struct nvt_recorder *recorder, int *cause)
+int nvt_recorder_missing(const struct nvt_recorder *recorder)
 {
     char path[PATH_MAX];
     int missing = 0;
@@ -255,9 +258,7 @@ int nvt_recorder_missing(const struct nvt_recorder *recorder, int *cause)
     for (struct dirent *entry; folder && (entry = nvt_folder_next(folder));) {
         snprintf(path, sizeof(path), "%s/%s", recorder->folder, entry->d_name);
         const int is_ring = !strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX));
-        const int why = is_ring && !is_known(recorder, path) ? cause_of_missing(path) : 0;
-        missing += why != 0;
-        *cause = why ? why : *cause;
+        missing += is_ring && !is_known(recorder, path) && is_missing(path);
     }
     if (folder)
         closedir(folder);
