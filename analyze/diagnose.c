@@ -347,6 +347,17 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_inp
     return render(table, request, input, err);
 }
 
+/* What was not looked at, and without findings what was, as notes of facts. 0, or -1 with err. */
+static int note_rules(const struct nvt_findings *findings, struct nvt_input *input,
+                      struct nvt_error *err)
+{
+    return nvt_diagnose_missing(input, &input->notes, err) ||
+                   (!findings->count && (nvt_buffer_printf(&input->notes, "no findings: ") ||
+                                         nvt_diagnose_looked(input, &input->notes, err)))
+               ? -1
+               : 0;
+}
+
 /* Print what was found. 0, or -1 with err, when nothing is printed. */
 static int print_findings(struct nvt_findings *findings, struct nvt_input *input,
                           const struct request *request, struct nvt_error *err)
@@ -367,9 +378,11 @@ static int print_findings(struct nvt_findings *findings, struct nvt_input *input
         status = tell_rest(findings, input, request, &why, err);
     if (!status) {
         nvt_command_notes(input);
-        if (request->format)
+        if (request->format && !request->by && !strcmp(request->format->name, "facts"))
+            status = note_rules(findings, input, err);
+        if (request->format && !status)
             status = print_table(findings, input, request, err);
-        else if (print_paragraphs(&screen, findings, request, &first, &why))
+        else if (!status && print_paragraphs(&screen, findings, request, &first, &why))
             status = nvt_fail(err, "out of memory");
     }
     nvt_buffer_free(&first);

@@ -103,6 +103,19 @@ static void reports_in_another_form(void **state)
     cli_result_free(&result);
 }
 
+/* The facts of diagnose say which rules did not look. */
+static void facts_of_diagnose(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"nvtally", "diagnose", "-f", "facts", TRACE, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, " rules skipped: no OS calls"));
+    assert_non_null(strstr(result.out, "\"cannot_answer\": null"));
+    assert_string_equal(result.err, "");
+    cli_result_free(&result);
+}
+
 /* Of a level that was on, no row means that there was nothing of it. */
 static void levels_that_were_on(void **state)
 {
@@ -286,10 +299,15 @@ static void client_of_pypi(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_are_checked),  cmocka_unit_test(reports_in_another_form),
-        cmocka_unit_test(levels_that_were_on), cmocka_unit_test(a_cut_trace),
-        cmocka_unit_test(what_is_no_claim),    cmocka_unit_test(messages),
-        cmocka_unit_test(long_messages),       cmocka_unit_test(client_of_pypi),
+        cmocka_unit_test(claims_are_checked),
+        cmocka_unit_test(facts_of_diagnose),
+        cmocka_unit_test(reports_in_another_form),
+        cmocka_unit_test(levels_that_were_on),
+        cmocka_unit_test(a_cut_trace),
+        cmocka_unit_test(what_is_no_claim),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(long_messages),
+        cmocka_unit_test(client_of_pypi),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
