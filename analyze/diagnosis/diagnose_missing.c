@@ -178,6 +178,15 @@ int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
     return failed || nvt_buffer_printf(lines, "\n") ? nvt_fail(err, "out of memory") : 0;
 }
 
+/* Whether what is missing can have been lost with the part of a trace that could not be read: readers warn that the rest was read. */
+static int has_cut(const struct nvt_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->warning && strstr(input->traces[i].trace->warning, " was read"))
+            return 1;
+    return 0;
+}
+
 /* What to do about a kind of record that is missing; "" where the level that has it was on. */
 static const char *remedy_of(const struct nvt_input *input, size_t record)
 {
@@ -185,6 +194,8 @@ static const char *remedy_of(const struct nvt_input *input, size_t record)
     /* Of a program that nobody knows ours can record the next run. */
     const char *remedy =
         records[record].remedies[recorder == NVT_BY_OTHERS ? NVT_BY_NVTALLY : recorder];
+    if (has_cut(input))
+        return "";
     if (!nvt_was_recorded(input, records[record].level))
         return remedy;
     return records[record].need == NVT_RULE_RANGES ? "annotate the program with NVTX"
@@ -209,6 +220,8 @@ static int put_no_device(size_t skipped[RECORDS + 1], size_t rules, struct nvt_b
 /* What of the input has none. */
 static const char *place_of(const struct nvt_input *input)
 {
+    if (has_cut(input))
+        return "part that could be read";
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->is_part)
             return "window";
@@ -230,7 +243,7 @@ int nvt_diagnose_lack(const struct nvt_input *input, unsigned need, const char *
         remedy = records[i].remedies[0] ? remedy_of(input, i) : "";
     }
     /* There may be some outside of it. */
-    if (nvt_input_has_part(input)) {
+    if (nvt_input_has_part(input) || has_cut(input)) {
         level = NULL;
         remedy = "";
     }
@@ -257,7 +270,7 @@ static int put_host(const struct nvt_input *input, const size_t skipped[RECORDS 
                  : !rest ? " or "
                          : ", ",
                  records[i].what);
-        if (!nvt_was_recorded(input, records[i].level))
+        if (!has_cut(input) && !nvt_was_recorded(input, records[i].level))
             snprintf(levels + strlen(levels), sizeof(levels) - strlen(levels), "%s%s",
                      *levels ? "," : "", records[i].level);
     }
