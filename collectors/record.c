@@ -277,8 +277,11 @@ static void report_nothing(const struct nvt_record_request *request,
         nvt_message(stderr, "no OS calls were recorded: none took as long as --osrt-threshold, or "
                             "the command is statically linked or drops LD_PRELOAD");
     if ((request->asked & NVT_TRACE_CPU) && !result->cpu_samples)
-        nvt_message(stderr, "no CPU samples were recorded: the command took too little CPU time, "
-                            "is statically linked or drops LD_PRELOAD");
+        nvt_message(stderr, "no CPU samples were recorded: %s",
+                    nvt_cpu_coverage_note(0, result->used_ns, why, sizeof(why))
+                        ? "its processes end too soon, are statically linked or drop LD_PRELOAD"
+                        : "the command took too little CPU time, is statically linked or drops "
+                          "LD_PRELOAD");
     /* Of a preset, what the program has of all that is enough. */
     int has_some = !request->asked && !request->wants_pytorch &&
                    result->os_calls + result->cpu_samples + result->device_records > 0;
@@ -340,7 +343,7 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
     if (!is_nothing_captured(options, result) &&
         nvt_python_note(&result->python, text, sizeof(text)))
         nvt_message(stderr, "%s", text);
-    if (result->cpu_samples &&
+    if ((request->asked & NVT_TRACE_CPU || result->cpu_samples) &&
         nvt_cpu_coverage_note(result->sampled_ns, result->used_ns, text, sizeof(text)))
         nvt_message(stderr, "%s", text);
     for (const char *note = request->notes, *end; (end = strchr(note, '\n')); note = end + 1)

@@ -504,13 +504,20 @@ static void time_of_short_processes_is_told(void **state)
     (void)state;
     char text[300];
     static const char said[] = "s of CPU time are in no sample: processes and threads ended before";
-    struct cli_result result = cli_run((const char *const[]){
-        "nvtally", "record", "-f", "--trace", "cpu", "-o", recorded_path(), "--", "sh", "-c",
-        "i=0; while [ $i -lt 300 ]; do ls / >/dev/null; i=$((i + 1)); done", NULL});
-    cli_expect_status(&result, 0);
-    if (!strstr(result.err, said))
-        fail_msg("%s", result.err);
-    cli_result_free(&result);
+    /* Of a hundred there may be no sample at all, of a thousand there are some. */
+    static const char *const scripts[] = {
+        "i=0; while [ $i -lt 100 ]; do ls / >/dev/null; i=$((i + 1)); done",
+        "i=0; while [ $i -lt 1000 ]; do ls / >/dev/null; i=$((i + 1)); done"};
+    struct cli_result result;
+    for (size_t i = 0; i < NVT_COUNT_OF(scripts); i++) {
+        result =
+            cli_run((const char *const[]){"nvtally", "record", "-f", "--trace", "cpu", "-o",
+                                          recorded_path(), "--", "sh", "-c", scripts[i], NULL});
+        cli_expect_status(&result, 0);
+        if (!strstr(result.err, said))
+            fail_msg("%s", result.err);
+        cli_result_free(&result);
+    }
     result = cli_run(
         (const char *const[]){"nvtally", "stats", "-r", "cpu_functions", recorded_path(), NULL});
     if (!strstr(result.err, said))
