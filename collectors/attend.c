@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "ctl_file.h"
 #include "ctl_net.h"
 #include "ctl_relay.h"
+#include "helper_thread.h"
 
 #define LOOK_NS  INT64_C(1000000000) /* at clients that say nothing, and at whether it is to go on */
 #define LEAVE_NS 2000000000 /* a file system that does not answer is not waited for longer */
@@ -112,16 +112,11 @@ static void *attend_all(void *context)
 
 void nvt_attend_begin(struct nvt_attend *attend, const char *folder)
 {
-    sigset_t all, before;
     if (!attend)
         return;
     snprintf(attend->folder, sizeof(attend->folder), "%s", folder);
-    /* Signals are for the recorder's own thread. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
     attend->waits_alone = !attend->file.path[0];
-    attend->has_thread = !pthread_create(&attend->thread, NULL, attend_all, attend);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    attend->has_thread = !nvt_helper_thread_start(&attend->thread, attend_all, attend);
     if (!attend->has_thread)
         nvt_message(stderr, "--watch and --listen: no thread could be started");
     else if (attend->net.socket >= 0)
