@@ -38,6 +38,7 @@ int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size)
     memset(api, 0, sizeof(*api));
     if (!library)
         return -1;
+    api->library = library;
 #define LOAD(function, ...) *(void **)&api->function = dlsym(library, #function);
     NVT_CUPTI_FUNCTIONS(LOAD)
     NVT_CUPTI_OPTIONAL(LOAD)

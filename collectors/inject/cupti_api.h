@@ -81,6 +81,7 @@ struct nvt_cupti_api {
 #undef NVT_CUPTI_MEMBER
 #undef NVT_CUPTI_POINTER
     struct nvt_cupti_second second;
+    void *library; /* libcupti, which stays loaded: for functions that few need */
     uint32_t version;
 };
 

@@ -99,16 +99,11 @@ static void read_names(void)
 /* The functions, of the libcupti that is in use; `is_last`: only to say whether it has them. */
 static void load(const struct nvt_cupti_api *api, int is_last)
 {
-    Dl_info found;
     struct nvt_profiler_start start = {NVT_PARAMS(nvt_profiler_start, unused)};
     char text[128];
     const char *missing = NULL;
-    void *memory = nvt_pages_new(nvt_device_batch_room(nvt_thread_get()));
-    void *library = dladdr((const void *)(uintptr_t)api->cuptiGetVersion, &found)
-                        ? dlopen(found.dli_fname, RTLD_NOW | RTLD_NOLOAD)
-                        : NULL;
 #define LOAD(function, type)                                                                       \
-    *(void **)&metrics.pm.function = library ? dlsym(library, #function) : NULL;                   \
+    *(void **)&metrics.pm.function = dlsym(api->library, #function);                               \
     if (!metrics.pm.function)                                                                      \
         missing = #function;
     NVT_CUPTI_PM(LOAD)
@@ -121,6 +116,7 @@ static void load(const struct nvt_cupti_api *api, int is_last)
     }
     if (is_last)
         return;
+    void *memory = nvt_pages_new(nvt_device_batch_room(nvt_thread_get()));
     if (!memory) {
         nvt_metrics_tell("out of memory");
         return;

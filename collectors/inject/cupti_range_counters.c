@@ -47,14 +47,10 @@ void nvt_cupti_count_context(CUcontext context, uint32_t device)
 /* NULL, or what libcupti lacks. */
 static const char *load(const struct nvt_cupti_api *api)
 {
-    Dl_info found;
     const char *missing = NULL;
-    void *library = dladdr((const void *)(uintptr_t)api->cuptiGetVersion, &found)
-                        ? dlopen(found.dli_fname, RTLD_NOW | RTLD_NOLOAD)
-                        : NULL;
     counting.driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 #define LOAD(member)                                                                               \
-    *(void **)&counting.member = library ? dlsym(library, name) : NULL;                            \
+    *(void **)&counting.member = dlsym(api->library, name);                                        \
     if (!counting.member)                                                                          \
         missing = name;
 #define LOAD_RANGES(function, type)                                                                \
