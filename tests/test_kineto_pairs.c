@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -120,10 +121,45 @@ static void events_are_counted_once(void **state)
     nvt_trace_free(trace);
 }
 
+/* A pair of thread 1, a ms behind the one before it; the last one's end stands in front of its beginning where it is `late`. */
+static void put_pairs(FILE *out, int count, int late, const char *end)
+{
+    fprintf(out, "[");
+    for (int i = 0; i < 2 * count; i++) {
+        const int turned = late && i / 2 == count - 1, begins = i % 2 == turned;
+        fprintf(out, "{\"ph\":\"%c\",\"pid\":1,\"tid\":1,\"name\":\"a\",\"ts\":%d}%s",
+                begins ? 'B' : 'E', 1000 * (i / 2) + (begins ? 0 : 500),
+                i < 2 * count - 1 ? ",\n" : end);
+    }
+    fclose(out);
+}
+
+/* That order is lost is known at the end of a file of several parts, in one that is repaired, too: nothing is read twice. */
+static void order_may_be_lost_late(void **state)
+{
+    static const char *const ends[] = {"]", ",]"};
+    (void)state;
+    for (size_t i = 0; i < 2 * NVT_COUNT_OF(ends); i++) {
+        enum { COUNT = 8000 };
+        const char *path = cli_in(cli_folder, "late.json");
+        put_pairs(fopen(path, "w"), COUNT, i % 2, ends[i / 2]);
+        struct nvt_trace *trace = kit_read(path);
+        assert_int_equal(trace->ranges.count, COUNT);
+        assert_int_equal(trace->threads.count, 1);
+        assert_int_equal(trace->threads.events[0], 2 * COUNT);
+        for (uint32_t row = 0; row < COUNT; row++)
+            assert_int_equal(trace->ranges.end[row] - trace->ranges.start[row], 500000);
+        assert_int_equal(trace->ranges.end[COUNT - 1], (COUNT - 1) * 1000000LL + 500000);
+        assert_int_equal(trace->notes && strstr(trace->notes, "(1)"), i / 2);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_may_be_in_any_order),
+        cmocka_unit_test(order_may_be_lost_late),
         cmocka_unit_test(events_are_counted_once),
         cmocka_unit_test(ids_have_scopes),
     };

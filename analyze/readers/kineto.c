@@ -60,9 +60,18 @@ static int read_names(const char *path, struct nvt_kineto_parser *parser, struct
     return status;
 }
 
-static int read_events(const char *path, struct nvt_trace *trace, int repairs, int *is_rocprofv3,
+/* How a file is read, and what was found out so that it has to be read in another way. */
+struct way {
+    int repairs;
+    int keeps_pairs;
+    int is_rocprofv3;
+    int needs_pairs;
+};
+
+static int read_events(const char *path, struct nvt_trace *trace, struct way *way,
                        struct nvt_error *err)
 {
+    const int repairs = way->repairs;
     uint64_t repaired = 0;
     struct nvt_error own = NVT_ERROR_INIT;
     struct nvt_kineto_parser *parser = calloc(1, sizeof(*parser));
@@ -70,6 +79,7 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs, i
         return nvt_fail_at(err, path, -1, "out of memory");
     parser->reader = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
+    parser->reader.keeps_pairs = way->keeps_pairs;
     parser->strings = trace->strings;
     parser->leaves_out = repairs;
     int status = repairs ? read_names(path, parser, &own) : 0;
@@ -78,7 +88,8 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs, i
                                        repairs ? &repaired : NULL, &own);
     if (!status && !repairs && parser->reader.dialects.is_late)
         status = nvt_fail_at(&own, path, -1, "names what its lanes are behind their events");
-    *is_rocprofv3 = parser->is_rocprofv3 && !parser->has_events;
+    way->is_rocprofv3 = parser->is_rocprofv3 && !parser->has_events;
+    way->needs_pairs = parser->reader.has_unordered && !way->keeps_pairs;
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
         status = nvt_fail_at(&own, path, -1, "%s" NVT_NO_TRACE_EVENTS,
@@ -113,9 +124,18 @@ static int read_events(const char *path, struct nvt_trace *trace, int repairs, i
 static int read_any(const char *path, struct nvt_trace *trace, int repairs, struct nvt_error *err)
 {
     const struct nvt_reader *other = &nvt_reader_rocprofv3;
-    int is_rocprofv3 = 0;
-    const int status = read_events(path, trace, repairs, &is_rocprofv3, err);
-    if (!is_rocprofv3)
+    struct way way = {.repairs = repairs};
+    struct nvt_error own = NVT_ERROR_INIT;
+    int status = read_events(path, trace, &way, &own);
+    if (way.needs_pairs) {
+        way.keeps_pairs = 1;
+        own = (struct nvt_error)NVT_ERROR_INIT;
+        status = nvt_reader_begin_anew(trace) ? nvt_fail_at(&own, path, -1, "out of memory")
+                                              : read_events(path, trace, &way, &own);
+    }
+    if (status && err)
+        *err = own;
+    if (!way.is_rocprofv3)
         return status;
     nvt_reader_state(trace, other->name);
     return (repairs ? other->read_repaired : other->read)(path, trace, err);

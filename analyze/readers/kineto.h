@@ -141,7 +141,16 @@ struct nvt_kineto_series {
 struct nvt_kineto_seen {
     uint32_t category;
     uint32_t class; /* of complete events of it (kineto_event.c) */
+    uint32_t process_and_1,
+        domain; /* what nvt_kineto_domain says of it in that process; 0: not asked */
     uint32_t kernel, short_name;
+};
+
+/* Who was looked up last, by what ids are: owners and 1, 0 for none. */
+#define NVT_KINETO_RECENT 16
+struct nvt_kineto_recent {
+    int64_t pid, tid;
+    uint32_t process_and_1, thread_and_1;
 };
 
 /* A group of ranks that the head of the file lists: strings, and how many ranks. */
@@ -157,16 +166,17 @@ struct nvt_kineto {
     uint64_t events;
     struct nvt_kineto_seen seen[NVT_KINETO_SEEN];
     struct nvt_map pids, tids, threads; /* -> owners; tids: -> small number */
+    struct nvt_kineto_recent recent[NVT_KINETO_RECENT];
     struct nvt_kineto_owner *owners;
     uint32_t owner_count, tid_count;
     uint32_t *
         lanes; /* by operation: the owner that it stands under, and 1; 0, and beyond the capacity: a device's number */
     size_t lane_capacity;
     struct nvt_map async;          /* string of id << 32 | category -> owner of what is open */
-    struct nvt_kineto_pair *pairs; /* beginnings and ends, as they came */
+    struct nvt_kineto_pair *pairs; /* beginnings and ends, as they came, where they are kept */
     uint32_t pair_count;
-    int has_unordered;      /* pairs of an owner are not in order */
-    struct nvt_map domains; /* process << 32 | category -> row */
+    int keeps_pairs, has_unordered; /* has_unordered: those of an owner are not in order */
+    struct nvt_map domains;         /* process << 32 | category -> row */
     struct nvt_kineto_host host;
     struct nvt_kineto_group *groups;
     uint32_t group_count;
@@ -182,7 +192,8 @@ struct nvt_kineto {
     int64_t first;        /* earliest time */
     uint64_t untimed;     /* events that were left out: they end before they begin, */
     uint64_t mistimed;    /* or have a time that is none; */
-    uint64_t unread[128]; /* others by phase: their kind is not read */
+    uint64_t unread[128]; /* others by phase: their kind is not read; */
+    uint64_t managed;     /* page faults and the like, of our own export */
     const char *backend;  /* by the calls so far; NULL: there was no such call */
     int only_names;       /* events that name processes and threads are read alone */
 };
@@ -274,7 +285,7 @@ void nvt_kineto_seen(struct nvt_kineto *reader, uint32_t thread, int64_t time);
 
 /*
  * The event begins a row of ranges of an owner, or ends one of its (kineto_pairs.c). And at the end: pair those anew whose events
- * were not in order of time. 0, or -1 when out of memory.
+ * were not in order of time. 0, or -1 when out of memory, or where pairs would have to be kept and are not (has_unordered).
  */
 int nvt_kineto_begin(struct nvt_kineto *reader, uint32_t owner, uint32_t row);
 int nvt_kineto_end(struct nvt_kineto *reader, uint32_t owner);

@@ -3,7 +3,8 @@
  *
  * Events "do not have to be in timestamp-sorted order" (Trace Event Format), and Perfetto's importer sorts them by time, stable in
  * the order of the file, before it pairs them. Here they are paired as they come, which is the same where the events of a thread or
- * an asynchronous id are in order; those of one that has an event before its last one are paired anew at the end.
+ * an asynchronous id are in order; those of one that has an event before its last one are paired anew at the end. That needs them all,
+ * 24 bytes each, and few files are out of order: they are kept when such a file is read once more.
  */
 #include "kineto.h"
 
@@ -18,16 +19,18 @@ void nvt_kineto_seen(struct nvt_kineto *reader, uint32_t thread, int64_t time)
         threads->last_ns[thread] = time;
 }
 
-/* Note an event for the case that its owner's are not in order. 0, or -1 when out of memory. */
+/* Note an event for the case that its owner's are not in order. 0, or -1 as of nvt_kineto_begin. */
 static int note(struct nvt_kineto *reader, uint32_t owner, const struct nvt_kineto_pair *pair)
 {
     struct nvt_kineto_owner *of = &reader->owners[owner];
-    if (nvt_grow(&reader->pairs, reader->pair_count, sizeof(*reader->pairs)))
-        return -1;
-    reader->pairs[reader->pair_count++] = *pair;
     of->is_unordered |= pair->time < of->last;
     reader->has_unordered |= of->is_unordered;
     of->last = pair->time;
+    if (!reader->keeps_pairs)
+        return reader->has_unordered ? -1 : 0;
+    if (nvt_grow(&reader->pairs, reader->pair_count, sizeof(*reader->pairs)))
+        return -1;
+    reader->pairs[reader->pair_count++] = *pair;
     return 0;
 }
 

@@ -432,13 +432,17 @@ static void release(struct nvt_perfetto *reader)
     free(reader);
 }
 
-static int read_perfetto(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+/* *is_unordered: it has to be read with slices kept. */
+static int read_packets(const char *path, struct nvt_trace *trace, int keeps_slices,
+                        int *is_unordered, struct nvt_error *err)
 {
     struct nvt_error own = NVT_ERROR_INIT;
     struct nvt_perfetto *reader = calloc(1, sizeof(*reader));
     int cut = 0;
+    *is_unordered = 0;
     if (!reader)
         return nvt_fail_at(err, path, -1, "out of memory");
+    reader->keeps_slices = keeps_slices;
     reader->kineto = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
     int status = nvt_wire_read(path, on_packet, reader, &cut, &own);
@@ -451,10 +455,26 @@ static int read_perfetto(const char *path, struct nvt_trace *trace, struct nvt_e
         status = status ? status : nvt_kineto_finish(&reader->kineto, is_of_others);
         trace->recorder = is_of_others ? NVT_BY_OTHERS : NVT_BY_PYTORCH;
     }
+    *is_unordered = reader->has_unordered;
     release(reader);
     if (status && err)
         *err = own;
     return status ? nvt_error_in(err, path) : 0;
+}
+
+static int read_perfetto(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct nvt_error own = NVT_ERROR_INIT;
+    int is_unordered;
+    int status = read_packets(path, trace, 0, &is_unordered, &own);
+    if (is_unordered) {
+        own = (struct nvt_error)NVT_ERROR_INIT;
+        status = nvt_reader_begin_anew(trace) ? nvt_fail_at(&own, path, -1, "out of memory")
+                                              : read_packets(path, trace, 1, &is_unordered, &own);
+    }
+    if (status && err)
+        *err = own;
+    return status;
 }
 
 const struct nvt_reader nvt_reader_perfetto = {

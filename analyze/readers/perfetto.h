@@ -69,9 +69,10 @@ struct nvt_perfetto_slice {
     uint8_t is_ended;    /* its end was found */
 };
 
-/* A slice that has begun. */
+/* A slice that has begun. `kept`: of `slices` and 1; 0: they are not kept. */
 struct nvt_perfetto_open {
-    uint32_t slice, outer;
+    struct nvt_perfetto_slice slice;
+    uint32_t kept, outer;
 };
 
 /* A clock's moment, and that of the trace's clock. */
@@ -116,9 +117,9 @@ struct nvt_perfetto {
     struct nvt_map iids,
         interned; /* iid -> number; that and generation and kind -> string, or of graphics */
     uint32_t iid_count, generations;
-    struct nvt_perfetto_slice *slices; /* beginnings and ends, as they came */
+    struct nvt_perfetto_slice *slices; /* beginnings and ends, as they came, where they are kept */
     uint32_t slice_count;
-    int has_unordered; /* slices of a track are not in order */
+    int keeps_slices, has_unordered; /* has_unordered: those of a track are not in order */
     struct nvt_perfetto_open *open;
     uint32_t open_count, open_free; /* free: the number and 1 */
     struct nvt_perfetto_clock clock[NVT_PERFETTO_OWN_CLOCKS];
@@ -186,7 +187,7 @@ int nvt_perfetto_event(struct nvt_perfetto *reader, const struct nvt_perfetto_pa
 int nvt_perfetto_finish_events(struct nvt_perfetto *reader);
 
 /* perfetto_pairs.c: a slice begins or ends. And at the end: pair those of tracks anew whose slices were not in order of time. 0, or -1
- * when out of memory. */
+ * when out of memory, or where slices would have to be kept and are not (has_unordered). */
 int nvt_perfetto_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *slice);
 int nvt_perfetto_pair_anew(struct nvt_perfetto *reader);
 

@@ -462,7 +462,7 @@ int nvt_perfetto_finish_events(struct nvt_perfetto *reader)
     for (uint32_t i = 0; i < reader->track_count; i++)
         for (uint32_t open = reader->tracks[i].open; open != NVT_NONE;
              open = reader->open[open].outer)
-            without_end += reader->slices[reader->open[open].slice].table == NVT_TABLE_ops;
+            without_end += reader->open[open].slice.table == NVT_TABLE_ops;
     if (without_end)
         nvt_trace_note(trace,
                        "%" PRIu64 " device operations do not end in the file: they have no length",

@@ -1,6 +1,7 @@
 /*
  * Slices of Perfetto's tracks: which end is of which beginning. Its importer sorts events by time, stable in the order of the file,
- * before it pairs them. Here they are paired as they come, and those of a track that has one before its last one anew at the end.
+ * before it pairs them. Here they are paired as they come, and those of a track that has one before its last one anew at the end. That
+ * needs them all: they are kept when such a file is read once more.
  */
 #include "perfetto.h"
 
@@ -10,12 +11,14 @@
 #include "../model/layout.h"
 
 /* A slice ends; one that never did ends where what is known of it does. */
-static void set_end(struct nvt_perfetto *reader, struct nvt_perfetto_slice *begin, int64_t time)
+static void set_end(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *begin,
+                    uint32_t kept, int64_t time)
 {
     struct nvt_trace *trace = reader->kineto.trace;
     const uint32_t row = begin->row;
     uint32_t thread = NVT_NONE;
-    begin->is_ended = 1;
+    if (kept)
+        reader->slices[kept - 1].is_ended = 1;
     if (begin->table == NVT_NONE)
         return;
     nvt_layout_ends(trace, &nvt_layout()[begin->table])[row] = time;
@@ -46,8 +49,9 @@ static void reopen(struct nvt_perfetto *reader, struct nvt_perfetto_slice *begin
         trace->os_calls.flags[begin->row] |= NVT_RANGE_UNCLOSED;
 }
 
-static int push(struct nvt_perfetto *reader, uint32_t track, uint32_t slice)
+static int push(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *slice, uint32_t kept)
 {
+    struct nvt_perfetto_track *track = &reader->tracks[slice->track];
     uint32_t entry = reader->open_free;
     if (entry)
         reader->open_free = reader->open[--entry].outer;
@@ -57,28 +61,27 @@ static int push(struct nvt_perfetto *reader, uint32_t track, uint32_t slice)
             return -1;
         reader->open_count++;
     }
-    reader->open[entry] = (struct nvt_perfetto_open){slice, reader->tracks[track].open};
-    reader->tracks[track].open = entry;
+    reader->open[entry] = (struct nvt_perfetto_open){*slice, kept, track->open};
+    track->open = entry;
     return 0;
 }
 
-static int begin_slice(struct nvt_perfetto *reader, uint32_t slice)
+static int begin_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *begin,
+                       uint32_t kept)
 {
-    struct nvt_perfetto_slice *begin = &reader->slices[slice];
     struct nvt_perfetto_track *track = &reader->tracks[begin->track];
     if (track->early && track->early != begin->sequence + 1 && track->early_ns >= begin->time) {
         track->early = 0;
         reader->early_count--;
-        set_end(reader, begin, track->early_ns);
+        set_end(reader, begin, kept, track->early_ns);
         return 0;
     }
-    return push(reader, begin->track, slice);
+    return push(reader, begin, kept);
 }
 
 /* An end that nothing began may be of a slice that another sequence, which comes later in the file, has the beginning of. */
-static void end_slice(struct nvt_perfetto *reader, uint32_t slice)
+static void end_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *end)
 {
-    const struct nvt_perfetto_slice *end = &reader->slices[slice];
     struct nvt_perfetto_track *track = &reader->tracks[end->track];
     const uint32_t entry = track->open;
     if (entry == NVT_NONE) {
@@ -89,16 +92,17 @@ static void end_slice(struct nvt_perfetto *reader, uint32_t slice)
         track->early_ns = end->time;
         return;
     }
-    track->open = reader->open[entry].outer;
-    reader->open[entry].outer = reader->open_free;
+    struct nvt_perfetto_open *open = &reader->open[entry];
+    track->open = open->outer;
+    open->outer = reader->open_free;
     reader->open_free = entry + 1;
-    set_end(reader, &reader->slices[reader->open[entry].slice], end->time);
+    set_end(reader, &open->slice, open->kept, end->time);
 }
 
-static int pair(struct nvt_perfetto *reader, uint32_t slice)
+static int pair(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *slice, uint32_t kept)
 {
-    if (reader->slices[slice].begins)
-        return begin_slice(reader, slice);
+    if (slice->begins)
+        return begin_slice(reader, slice, kept);
     end_slice(reader, slice);
     return 0;
 }
@@ -106,14 +110,16 @@ static int pair(struct nvt_perfetto *reader, uint32_t slice)
 int nvt_perfetto_slice(struct nvt_perfetto *reader, const struct nvt_perfetto_slice *slice)
 {
     struct nvt_perfetto_track *track = &reader->tracks[slice->track];
-    if (nvt_grow(&reader->slices, reader->slice_count, sizeof(*reader->slices)))
-        return -1;
-    reader->slices[reader->slice_count] = *slice;
     track->is_unordered |= track->has_slices && slice->time < track->last_ns;
     reader->has_unordered |= track->is_unordered;
     track->has_slices = 1;
     track->last_ns = slice->time;
-    return pair(reader, reader->slice_count++);
+    if (!reader->keeps_slices)
+        return reader->has_unordered ? -1 : pair(reader, slice, 0);
+    if (nvt_grow(&reader->slices, reader->slice_count, sizeof(*reader->slices)))
+        return -1;
+    reader->slices[reader->slice_count++] = *slice;
+    return pair(reader, slice, reader->slice_count);
 }
 
 /* --- anew --- */
@@ -165,7 +171,7 @@ int nvt_perfetto_pair_anew(struct nvt_perfetto *reader)
     }
     qsort(sorted, count, sizeof(const struct nvt_perfetto_slice *), by_track_and_time);
     for (size_t i = 0; i < count && !status; i++)
-        status = pair(reader, (uint32_t)(sorted[i] - reader->slices));
+        status = pair(reader, sorted[i], (uint32_t)(sorted[i] - reader->slices) + 1);
     free((void *)sorted);
     return status ? nvt_kineto_no_memory(&reader->kineto) : 0;
 }

@@ -65,6 +65,19 @@ void nvt_reader_state(struct nvt_trace *trace, const char *name)
             state(readers[i], trace);
 }
 
+int nvt_reader_begin_anew(struct nvt_trace *trace)
+{
+    struct nvt_trace *fresh = nvt_trace_new(trace->path, trace->format), begun = *trace;
+    if (!fresh)
+        return -1;
+    *trace = *fresh;
+    trace->recorder = begun.recorder;
+    trace->tells_mpi_peers = begun.tells_mpi_peers;
+    *fresh = begun;
+    nvt_trace_free(fresh);
+    return 0;
+}
+
 static struct nvt_trace *new_trace(const struct nvt_reader *reader, const struct nvt_spool *spool)
 {
     struct nvt_trace *trace = nvt_trace_new(spool->name, reader->name);

@@ -52,6 +52,15 @@ NVT_READERS(NVT_DECLARE_READER)
  * that no reader has changes nothing. */
 void nvt_reader_state(struct nvt_trace *trace, const char *name);
 
+/* A trace that a reader has begun to fill is empty again. 0, or -1 when out of memory: then it is as it was. */
+int nvt_reader_begin_anew(struct nvt_trace *trace);
+
+/* The size of a copy or memset as the model has it: 0 is unknown, and so is what is no size. */
+static inline uint64_t nvt_reader_size(uint64_t bytes)
+{
+    return bytes <= INT64_MAX ? bytes : 0;
+}
+
 /* Chosen by the file's name alone, when no other reader recognises the file. */
 extern const struct nvt_reader nvt_reader_nsys_report;
 
