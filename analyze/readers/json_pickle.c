@@ -66,8 +66,8 @@ static int on_value(void *context, enum nvt_json_type type, const char *text, si
 
 int nvt_json_as_pickle(const char *path, struct nvt_buffer *out, struct nvt_error *err)
 {
-    static const struct nvt_json_handler handler = {on_open,  on_close, put_text,
-                                                    on_value, NULL,     NULL};
+    static const struct nvt_json_handler handler = {
+        .open = on_open, .close = on_close, .key = put_text, .value = on_value};
     struct writer writer = {.out = out, .err = err};
     return put(&writer, "\x80\x02", 2) || nvt_json_stream(path, &handler, &writer, NULL, err) ||
                    put(&writer, ".", 1)

@@ -367,15 +367,48 @@ static const char *next_key(const char *at, const char *end)
     return at < end && *at == '"' ? at : NULL;
 }
 
+/* The key that is expected, up to its value: 1; 0: it is another, or its text is wanted; -1: the handler stops. */
+static int take_known_key(struct nvt_json_scan *scan, const char **at, const char *end)
+{
+    const struct nvt_json_memo_key *key = scan->skipped || !scan->handler->known_key
+                                              ? NULL
+                                              : nvt_json_memo_next(&scan->memo, *at, end);
+    const int answer =
+        key ? scan->handler->known_key(scan->context, key->number) : NVT_JSON_TEXT_WANTED;
+    if (answer < 0 || answer == NVT_JSON_TEXT_WANTED)
+        return answer < 0 ? -1 : 0;
+    scan->is_unwanted = answer == NVT_JSON_SKIP;
+    scan->memo.last = (uint8_t)(key - scan->memo.keys);
+    *at += key->size;
+    return 1;
+}
+
+static void learn_key(struct nvt_json_scan *scan, const char *at, size_t size, const char *value)
+{
+    if (scan->skipped || !scan->handler->known_key)
+        return;
+    struct nvt_json_memo_key *key = nvt_json_memo_learn(&scan->memo, at, value);
+    if (key && !key->number)
+        key->number = scan->handler->number(at + 1, size - 2);
+}
+
 /* A key and its value, as far as that follows as is usual. */
 static enum nvt_json_scanned scan_member(struct nvt_json_scan *scan, const char **at,
                                          const char *end, int is_last)
 {
-    const enum nvt_json_scanned status = scan_text(scan, at, end, 1);
-    if (status != NVT_JSON_GOES_ON || end - *at < 3 || **at != ':')
-        return status;
+    const int known = take_known_key(scan, at, end);
+    if (known < 0)
+        return NVT_JSON_STOPPED;
+    if (!known) {
+        const char *const key = *at;
+        const enum nvt_json_scanned status = scan_text(scan, at, end, 1);
+        if (status != NVT_JSON_GOES_ON || end - *at < 3 || **at != ':')
+            return status;
+        const size_t size = (size_t)(*at - key);
+        *at += (*at)[1] == ' ' ? 2 : 1;
+        learn_key(scan, key, size, *at);
+    }
     scan->expects = VALUE;
-    *at += (*at)[1] == ' ' ? 2 : 1;
     const char *const behind = scan->is_unwanted ? unwanted_end(*at, end) : NULL;
     if (behind) {
         value_is_over(scan);

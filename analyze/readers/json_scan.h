@@ -10,6 +10,7 @@
 #define NVT_JSON_SCAN_H
 
 #include "../../lib/buffer.h"
+#include "json_memo.h"
 #include "json_stream.h"
 
 /* Problems that are worded by who reads a file; what nests too deep has none. */
@@ -39,6 +40,7 @@ struct nvt_json_scan {
         *closed; /* and where in the text the last item ended that has brackets; NULL: none did */
     const char *problem;
     struct nvt_buffer plain; /* a text without its escapes */
+    struct nvt_json_memo memo;
 };
 
 /* Take the tokens of a text. is_last: nothing follows, so that a number may end with it. */

@@ -24,7 +24,8 @@ enum nvt_json_type { NVT_JSON_NULL, NVT_JSON_FALSE, NVT_JSON_TRUE, NVT_JSON_NUMB
  * as they are written. Each returns 0, or -1 to end the reading, with err filled by its owner; `open` and `key` may return
  * NVT_JSON_SKIP: then nothing is called for what is in the bracket, up to its end and for that, or for the value of the key.
  */
-#define NVT_JSON_SKIP 1
+#define NVT_JSON_SKIP        1
+#define NVT_JSON_TEXT_WANTED 2
 
 struct nvt_json_handler {
     int (*open)(void *context, int is_array);
@@ -36,6 +37,10 @@ struct nvt_json_handler {
     /* The file ends in the middle, plain or in its compressed form: whether what came until then
      * is taken (0) or not. NULL: it is not. */
     int (*cut)(void *context);
+    /* The number of a key, above 0; and what `key` does with one of that number, or NVT_JSON_TEXT_WANTED, where that needs its text and
+     * is called. NULL: keys have no numbers. */
+    int (*number)(const char *text, size_t size);
+    int (*known_key)(void *context, int number);
 };
 
 /*

@@ -286,6 +286,8 @@ int nvt_dialect_is_call(const struct nvt_kineto *reader)
 {
     static const char *const prefixes[] = {"cuda", "cu", "hip"};
     const char *name = nvt_name(reader->trace, reader->event.name);
+    if (*name != 'c' && *name != 'h')
+        return 0;
     for (size_t i = 0; i < NVT_COUNT_OF(prefixes); i++) {
         const size_t size = strlen(prefixes[i]);
         if (!strncmp(name, prefixes[i], size) && isupper((unsigned char)name[size]))
@@ -310,6 +312,8 @@ static uint64_t end_key(uint32_t device, int64_t time)
 
 int nvt_dialect_follows(const char *category)
 {
+    if (*category != 'c' && *category != *ROCPROF_ARROWS) /* as most are */
+        return 0;
     return !strcmp(category, "cpu_to_cuda") || !strcmp(category, ROCPROF_ARROWS);
 }
 

@@ -18,6 +18,7 @@ enum class {
     CLASS_SYNC,
     CLASS_OVERHEAD,
     CLASS_OS,
+    CLASS_MANAGED,
     CLASS_IGNORED,
 };
 
@@ -46,7 +47,7 @@ static const struct {
     {"gpu_user_annotation", CLASS_IGNORED},
     {"cuda_profiler_range", CLASS_IGNORED},
     {NVT_EXPORT_PATH, CLASS_IGNORED},
-    {NVT_EXPORT_UM, CLASS_IGNORED},
+    {NVT_EXPORT_UM, CLASS_MANAGED},
     {NVT_EXPORT_MPI, CLASS_IGNORED},
     /* PyTorch 1.8 to 1.12. */
     {"Kernel", CLASS_KERNEL},
@@ -63,15 +64,16 @@ static uint32_t find_class(const char *category)
     return CLASS_RANGE;
 }
 
-static uint32_t class_of(struct nvt_kineto *reader)
+static struct nvt_kineto_seen *seen_category(struct nvt_kineto *reader)
 {
     const uint32_t category = reader->event.category;
     struct nvt_kineto_seen *seen = &reader->seen[category % NVT_KINETO_SEEN];
     if (seen->category != category) {
         seen->category = category;
         seen->class = find_class(nvt_name(reader->trace, category));
+        seen->process_and_1 = 0;
     }
-    return seen->class;
+    return seen;
 }
 
 int nvt_kineto_no_memory(struct nvt_kineto *reader)
@@ -96,19 +98,43 @@ static struct nvt_kineto_owner *owner_at(struct nvt_kineto *reader, uint32_t *in
     return &reader->owners[*index];
 }
 
+/* Where the event's process and thread are kept, which may be others'. Owners move, but none goes. */
+static struct nvt_kineto_recent *recent_of(struct nvt_kineto *reader)
+{
+    const uint64_t ids = (uint64_t)reader->event.pid * 31 + (uint64_t)reader->event.tid;
+    return &reader->recent[ids * UINT64_C(0x9E3779B97F4A7C15) >> 60];
+}
+
 static struct nvt_kineto_owner *process_owner(struct nvt_kineto *reader)
 {
+    const struct nvt_kineto_recent *recent = recent_of(reader);
+    if (recent->process_and_1 && recent->pid == reader->event.pid)
+        return &reader->owners[recent->process_and_1 - 1];
     return owner_at(reader, nvt_map_at(&reader->pids, (uint64_t)reader->event.pid));
+}
+
+static struct nvt_kineto_owner *find_thread(struct nvt_kineto *reader)
+{
+    struct nvt_kineto_recent *recent = recent_of(reader);
+    struct nvt_kineto_owner *process = process_owner(reader), *thread;
+    uint32_t tid = nvt_map_number(&reader->tids, (uint64_t)reader->event.tid, &reader->tid_count);
+    if (!process || tid == NVT_MAP_NONE)
+        return NULL;
+    const uint32_t of = (uint32_t)(process - reader->owners);
+    thread = owner_at(reader, nvt_map_at(&reader->threads, (uint64_t)of << 32 | tid));
+    if (thread)
+        *recent = (struct nvt_kineto_recent){reader->event.pid, reader->event.tid, of + 1,
+                                             (uint32_t)(thread - reader->owners) + 1};
+    return thread;
 }
 
 static struct nvt_kineto_owner *thread_owner(struct nvt_kineto *reader)
 {
-    struct nvt_kineto_owner *process = process_owner(reader);
-    uint32_t tid = nvt_map_number(&reader->tids, (uint64_t)reader->event.tid, &reader->tid_count);
-    if (!process || tid == NVT_MAP_NONE)
-        return NULL;
-    uint64_t key = (uint64_t)(process - reader->owners) << 32 | tid;
-    return owner_at(reader, nvt_map_at(&reader->threads, key));
+    const struct nvt_kineto_recent *recent = recent_of(reader);
+    return recent->thread_and_1 && recent->pid == reader->event.pid &&
+                   recent->tid == reader->event.tid
+               ? &reader->owners[recent->thread_and_1 - 1]
+               : find_thread(reader);
 }
 
 /* Ids that are texts came as numbers below zero: they are known by name then. */
@@ -210,9 +236,8 @@ static int is_annotation(const struct nvt_kineto *reader, const char *category)
            (!strcmp(category, OLD_OPERATOR) && !strstr(name, "::") && !strstr(name, "Backward"));
 }
 
-uint32_t nvt_kineto_domain(struct nvt_kineto *reader, uint32_t process)
+static uint32_t find_domain(struct nvt_kineto *reader, uint32_t process, const char *category)
 {
-    const char *category = nvt_name(reader->trace, reader->event.category);
     if (is_annotation(reader, category))
         return 0;
     uint32_t *row = nvt_map_at(&reader->domains, (uint64_t)process << 32 | reader->event.category);
@@ -220,6 +245,20 @@ uint32_t nvt_kineto_domain(struct nvt_kineto *reader, uint32_t process)
         *row = nvt_trace_domain(reader->trace, process,
                                 strcmp(category, OLD_OPERATOR) ? category : "cpu_op");
     return row ? *row : NVT_NONE;
+}
+
+uint32_t nvt_kineto_domain(struct nvt_kineto *reader, uint32_t process)
+{
+    struct nvt_kineto_seen *seen = seen_category(reader);
+    if (seen->process_and_1 == process + 1)
+        return seen->domain;
+    const char *category = nvt_name(reader->trace, reader->event.category);
+    const uint32_t domain = find_domain(reader, process, category);
+    if (domain != NVT_NONE && strcmp(category, OLD_OPERATOR) != 0) { /* there its name counts */
+        seen->process_and_1 = process + 1;
+        seen->domain = domain;
+    }
+    return domain;
 }
 
 /* A range of the event's thread, that ends after `duration` (0: not known yet). Its row, or NVT_NONE. */
@@ -317,8 +356,10 @@ static int add_instant(struct nvt_kineto *reader)
 {
     if (!strcmp(nvt_name(reader->trace, reader->event.name), "[memory]"))
         return add_memory(reader);
-    if (!strcmp(nvt_name(reader->trace, reader->event.category), NVT_EXPORT_UM))
+    if (seen_category(reader)->class == CLASS_MANAGED) {
+        reader->managed++;
         return 0;
+    }
     const int is_own = is_of_kineto(reader);
     const struct nvt_kineto_owner *thread = is_own ? NULL : nvt_kineto_thread(reader);
     if (!is_own && !thread)
@@ -363,7 +404,7 @@ static int add_other(struct nvt_kineto *reader)
 
 static int add_complete(struct nvt_kineto *reader)
 {
-    switch (class_of(reader)) {
+    switch (seen_category(reader)->class) {
     case CLASS_KERNEL:
         return nvt_kineto_add_op(reader, NVT_OP_KERNEL);
     case CLASS_COPY:
@@ -380,6 +421,9 @@ static int add_complete(struct nvt_kineto *reader)
         return nvt_kineto_add_os_call(reader);
     case CLASS_OVERHEAD:
         return nvt_kineto_add_overhead(reader);
+    case CLASS_MANAGED:
+        reader->managed++;
+        return 0;
     case CLASS_IGNORED:
         return 0;
     default:

@@ -8,6 +8,30 @@
 #include "kineto_parser.h"
 #include "other_formats.h"
 
+/* What PyTorch's profiler says of itself. */
+static int is_of_pytorch(int key)
+{
+    return key == KEY_SCHEMA || key == KEY_BASE || key == KEY_DEVICES || key == KEY_DISTRIBUTED;
+}
+
+/* Keys of the scanner are numbered from 1 on. */
+static int number_of_key(const char *text, size_t size)
+{
+    return nvt_kineto_key(text, size) + 1;
+}
+
+static int on_known_key(void *context, int number)
+{
+    struct nvt_kineto_parser *parser = context;
+    const enum nvt_kineto_place place = parser->places[parser->depth];
+    const int key = number - 1;
+    if (place == IN_ARGS ? nvt_kineto_may_count(&parser->reader.event)
+                         : place != IN_EVENT || !parser->has_phases || is_of_pytorch(key))
+        return NVT_JSON_TEXT_WANTED;
+    parser->key = key;
+    return key == OTHER_KEY ? NVT_JSON_SKIP : 0;
+}
+
 static int on_key(void *context, const char *text, size_t size)
 {
     struct nvt_kineto_parser *parser = context;
@@ -28,8 +52,7 @@ static int on_key(void *context, const char *text, size_t size)
         parser->other = nvt_other_json(text, size);
     parser->is_rocprofv3 |= place == IN_ROOT && nvt_is_rocprofv3_key(text, size);
     parser->reader.is_own |= place == IN_ROOT && parser->key == KEY_OWN;
-    parser->is_of_pytorch |= parser->key == KEY_SCHEMA || parser->key == KEY_BASE ||
-                             parser->key == KEY_DEVICES || parser->key == KEY_DISTRIBUTED;
+    parser->is_of_pytorch |= is_of_pytorch(parser->key);
     return parser->key == OTHER_KEY && place != IN_ARGS ? NVT_JSON_SKIP : 0;
 }
 
@@ -251,8 +274,14 @@ static int cut(void *context)
     return 0;
 }
 
-const struct nvt_json_handler nvt_kineto_handler = {on_open,          on_close, on_key,
-                                                    nvt_kineto_value, may_end,  cut};
+const struct nvt_json_handler nvt_kineto_handler = {.open = on_open,
+                                                    .close = on_close,
+                                                    .key = on_key,
+                                                    .value = nvt_kineto_value,
+                                                    .may_end = may_end,
+                                                    .cut = cut,
+                                                    .number = number_of_key,
+                                                    .known_key = on_known_key};
 
 /* --- events that are read ahead --- */
 

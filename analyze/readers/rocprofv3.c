@@ -412,7 +412,8 @@ static int finish(struct reader *reader)
 
 static int read_file(const char *path, struct nvt_trace *trace, int repairs, struct nvt_error *err)
 {
-    static const struct nvt_json_handler handler = {on_open, on_close, on_key, on_value, NULL, cut};
+    static const struct nvt_json_handler handler = {
+        .open = on_open, .close = on_close, .key = on_key, .value = on_value, .cut = cut};
     struct nvt_error own = NVT_ERROR_INIT;
     uint64_t repaired = 0;
     struct reader *reader = calloc(1, sizeof(*reader));
