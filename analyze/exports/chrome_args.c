@@ -225,9 +225,9 @@ int nvt_chrome_op(struct nvt_buffer *text, const struct nvt_trace *trace,
     const struct nvt_ops *ops = &trace->ops;
     const uint64_t number = nvt_sequence_of(sequences, trace, op);
     int failed = put_migration(text, trace, op);
-    if (ops->kind[op] != NVT_OP_KERNEL)
+    if (ops->bytes[op])
         failed |= nvt_buffer_printf(text, ",\"bytes\":%" PRIu64, ops->bytes[op]);
-    else if (ops->detail[op] != NVT_NONE)
+    if (ops->kind[op] == NVT_OP_KERNEL && ops->detail[op] != NVT_NONE)
         failed |= put_kernel(text, trace, ops->detail[op]);
     if (ops->kind[op] == NVT_OP_KERNEL && number != UINT64_MAX)
         failed |= nvt_buffer_printf(text, ",\"Seq\":%" PRIu64, number);

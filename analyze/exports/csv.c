@@ -267,7 +267,7 @@ static void put_ops(const struct nvt_trace *trace, struct lines *out)
         line.stream = ops->stream[i];
         line.correlation = ops->correlation[i];
         line.name = nvt_name(trace, ops->name[i]);
-        if (ops->kind[i] != NVT_OP_KERNEL)
+        if (ops->bytes[i])
             line.bytes = (int64_t)ops->bytes[i];
         if (ops->kind[i] == NVT_OP_MEMCPY && ops->detail[i] != NVT_NONE) {
             line.category = nvt_um_move_label(trace->migrations.cause[ops->detail[i]]);

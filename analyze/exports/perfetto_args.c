@@ -217,7 +217,7 @@ static void describe_op(struct nvt_pf *pf, uint32_t i)
     if (ops->kind[i] == NVT_OP_KERNEL)
         put_kernel(pf, i);
     else
-        put_number(pf, "bytes", (int64_t)ops->bytes[i]);
+        put_if(pf, "bytes", ops->bytes[i]);
 }
 
 static void describe_sync(struct nvt_pf *pf, uint32_t i)

@@ -47,7 +47,8 @@ static void add_up_copies(const struct nvt_view *view, const struct nvt_used_dev
     copies->until = INT64_MIN;
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        int is_tiny = ops->kind[op] == NVT_OP_MEMCPY && ops->bytes[op] < TINY_BYTES &&
+        int is_tiny = ops->kind[op] == NVT_OP_MEMCPY && ops->bytes[op] &&
+                      ops->bytes[op] < TINY_BYTES &&
                       (ops->copy_kind[op] == NVT_COPY_HTOD || ops->copy_kind[op] == NVT_COPY_DTOH);
         if (is_tiny && nvt_is_steady(view, ops->start[op])) {
             copies->count++;

@@ -17,7 +17,7 @@ static uint64_t count_questions(const struct nvt_view *view)
     uint64_t count = 0;
     for (uint32_t i = 0; i < ops->count; i++)
         count += ops->kind[i] == NVT_OP_MEMCPY && ops->copy_kind[i] == NVT_COPY_DTOH &&
-                 ops->bytes[i] <= QUESTION_BYTES && nvt_is_steady_op(view, i);
+                 ops->bytes[i] && ops->bytes[i] <= QUESTION_BYTES && nvt_is_steady_op(view, i);
     return count;
 }
 

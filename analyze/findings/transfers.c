@@ -10,7 +10,8 @@
 #define LEAST_COUNT 5
 
 struct copies {
-    double count, bytes, ns, exposed_ns;
+    double count, ns, exposed_ns;
+    double sized, bytes, sized_ns; /* those whose sizes are known */
     int64_t longest[NVT_MOMENTS], longest_ns[NVT_MOMENTS];
     struct nvt_called_from from;
 };
@@ -25,8 +26,12 @@ static void add_transfers(struct copies *copies, const struct nvt_ops *ops, uint
 {
     int64_t ns = ops->end[op] - ops->start[op];
     copies->count++;
-    copies->bytes += (double)ops->bytes[op];
     copies->ns += (double)ns;
+    if (ops->bytes[op]) {
+        copies->sized++;
+        copies->bytes += (double)ops->bytes[op];
+        copies->sized_ns += (double)ns;
+    }
     nvt_called_from_add_call(&copies->from, ops->api[op], (double)ns);
     for (size_t i = 0; i < NVT_MOMENTS; i++)
         if (ns > copies->longest_ns[i]) {
@@ -69,14 +74,18 @@ static void measure_transfers(const struct nvt_view *view, const struct nvt_used
 static int tell_transfers(const struct nvt_view *view, struct copies *copies, double share,
                           struct nvt_finding *finding)
 {
+    char size[32] = "", speed[32] = "";
+    if (copies->sized > 0) {
+        snprintf(size, sizeof(size), "%.4g MB and ", copies->bytes / copies->sized / 1e6);
+        snprintf(speed, sizeof(speed), ", %.3g GB/s", copies->bytes / copies->sized_ns);
+    }
     finding->cost_ns = copies->exposed_ns / view->units / view->device_count;
     snprintf(finding->what, sizeof(finding->what),
              "%.0f %% of GPU time is host-device copies with no kernel overlapping", 100 * share);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%s %s, %.4g MB and %s each, %.3g GB/s; no kernel overlaps %.0f %% of their time",
-             NVT_COUNTED(copies->count / view->units, "copy", "copies"), view->per,
-             copies->bytes / copies->count / 1e6, NVT_TIME(copies->ns / copies->count),
-             copies->bytes / copies->ns, 100 * copies->exposed_ns / copies->ns);
+             "%s %s, %s%s each%s; no kernel overlaps %.0f %% of their time",
+             NVT_COUNTED(copies->count / view->units, "copy", "copies"), view->per, size,
+             NVT_TIME(copies->ns / copies->count), speed, 100 * copies->exposed_ns / copies->ns);
     for (size_t i = 0; i < NVT_MOMENTS && copies->longest_ns[i]; i++)
         nvt_finding_point(finding, copies->longest[i]);
     return nvt_called_from_tell(&copies->from, "the copies' time", finding);

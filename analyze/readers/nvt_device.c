@@ -8,6 +8,7 @@
 #include "../model/cuda_names.h"
 #include "nvt.h"
 #include "nvt_device_chunk.h"
+#include "reader.h"
 
 static uint32_t name_of(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row,
                         int field)
@@ -131,7 +132,7 @@ static int read_copy(const struct nvt_device_chunk *chunk, const struct nvt_devi
     op.copy_kind = kind < NVT_COPY_KINDS ? (uint8_t)kind : NVT_COPY_UNKNOWN;
     op.source_kind = source < NVT_KINDS ? (uint8_t)source : NVT_KIND_UNKNOWN;
     op.target_kind = target < NVT_KINDS ? (uint8_t)target : NVT_KIND_UNKNOWN;
-    op.bytes = row->fields[NVT_COPY_BYTES];
+    op.bytes = nvt_reader_size(row->fields[NVT_COPY_BYTES]);
     op.name = op.short_name =
         nvt_strings_add_text(chunk->trace->strings, nvt_copy_name(op.copy_kind, text));
     if (nvt_is_migration(op.copy_kind) && nvt_device_read_migration(chunk, row, &op.detail))
@@ -146,7 +147,7 @@ static int read_set(const struct nvt_device_chunk *chunk, const struct nvt_devic
     fill_op(chunk, row, &op);
     op.kind = NVT_OP_MEMSET;
     op.target_kind = kind < NVT_KINDS ? (uint8_t)kind : NVT_KIND_UNKNOWN;
-    op.bytes = row->fields[NVT_SET_BYTES];
+    op.bytes = nvt_reader_size(row->fields[NVT_SET_BYTES]);
     op.name = op.short_name = nvt_strings_add_text(chunk->trace->strings, NVT_MEMSET_NAME);
     return add_op(chunk, &op);
 }

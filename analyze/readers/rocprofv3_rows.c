@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "reader.h"
 
 struct rows {
     struct nvt_v3 *file;
@@ -224,7 +225,7 @@ static int add_copy(struct rows *rows, const struct nvt_v3_item *record)
     const int status = begin_op(rows, record, &op);
     if (status)
         return status < 0 ? -1 : 0;
-    op.bytes = nvt_v3_get(record, NVT_V3_BYTES, 0);
+    op.bytes = nvt_reader_size(nvt_v3_get(record, NVT_V3_BYTES, 0));
     return nvt_rocm_add_copy(rows->trace, &op, agent_of(rows, record, NVT_V3_SOURCE),
                              agent_of(rows, record, NVT_V3_TARGET));
 }

@@ -56,8 +56,8 @@ static struct nvt_message message_of(const struct collectives *all, uint32_t op)
         return nvt_message_ranged(all->trace, all->range_of[op]);
     struct nvt_message message = {.bytes = NVT_MESSAGE_UNKNOWN};
     snprintf(message.name, sizeof(message.name), "%s", nvt_name(all->trace, ops->short_name[op]));
-    if (ops->kind[op] != NVT_OP_KERNEL)
-        message.bytes = ops->bytes[op] <= INT64_MAX ? ops->bytes[op] : NVT_MESSAGE_UNKNOWN;
+    if (ops->bytes[op] && ops->bytes[op] <= INT64_MAX)
+        message.bytes = ops->bytes[op];
     return message;
 }
 

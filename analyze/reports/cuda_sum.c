@@ -111,6 +111,7 @@ static void collect_launches(struct nvt_groups *groups, const struct nvt_launche
     }
 }
 
+/* What is not known to have a size has no place among sizes. */
 static void collect_ops(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,
                         unsigned of)
 {
@@ -118,7 +119,8 @@ static void collect_ops(struct nvt_groups *groups, const struct nvt_kernel_namin
     if (of == KERNELS && !naming->flags && collect_names(groups, naming->trace))
         return;
     for (uint32_t i = 0; i < ops->count; i++)
-        if (of & (ops->kind[i] == NVT_OP_KERNEL ? KERNELS : MEMORY))
+        if (of & (ops->kind[i] == NVT_OP_KERNEL ? KERNELS : MEMORY) &&
+            (ops->bytes[i] || !(of & SIZES)))
             nvt_groups_add(groups, op_group(groups, naming, i, of),
                            of & SIZES ? (int64_t)ops->bytes[i] : ops->end[i] - ops->start[i]);
 }
@@ -303,7 +305,7 @@ const struct nvt_report nvt_report_cuda_gpu_mem_size_sum = {
                 {"StdDev (MB)", NVT_MB},
                 {"Operation", NVT_NAMES}},
     .order = {"-Total (MB)", "Operation"},
-    .nothing = "no copies or memsets in the input",
+    .nothing = "no copies or memsets of known size in the input",
     .of = MEMORY | SIZES,
     .group = group_cuda_sum,
     .put_group = put_sizes,

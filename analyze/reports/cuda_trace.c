@@ -24,7 +24,9 @@ static void put_transfer(struct nvt_table *table, const struct nvt_ops *ops, uin
     const double megabytes = (double)ops->bytes[op] / NVT_MEGABYTE;
     int64_t duration = ops->end[op] - ops->start[op];
     int is_copy = ops->kind[op] == NVT_OP_MEMCPY;
-    nvt_table_more(table, megabytes, NVT_IF(duration > 0, megabytes / ((double)duration * 1e-9)),
+    const int is_known = ops->bytes[op] != 0;
+    nvt_table_more(table, NVT_IF(is_known, megabytes),
+                   NVT_IF(is_known && duration > 0, megabytes / ((double)duration * 1e-9)),
                    nvt_memory_label(is_copy ? ops->source_kind[op] : ops->target_kind[op]),
                    NVT_IF(is_copy, nvt_memory_label(ops->target_kind[op])));
 }

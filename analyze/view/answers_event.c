@@ -113,7 +113,7 @@ static void put_op_fields(struct event *event)
               ops->device[row], ops->context[row], ops->stream[row]);
     if (ops->kind[row] == NVT_OP_KERNEL && ops->detail[row] != NVT_NONE)
         put_kernel_fields(event, ops->detail[row]);
-    if (ops->kind[row] != NVT_OP_KERNEL)
+    if (ops->bytes[row])
         put_bytes(event, "bytes", ops->bytes[row]);
     if (ops->correlation[row])
         put_field(event, "correlation", "%" PRIu64, ops->correlation[row]);
