@@ -162,6 +162,7 @@ static void strange_numbers_are_unknown(void **state)
     assert_string_equal(nvt_name(trace, events->instruction[1]), "0xffffffffffffffff");
     assert_int_equal(trace->migrations.count, 1);
     assert_int_equal(trace->migrations.cause[0], NVT_UM_MOVE_UNKNOWN);
+    assert_int_equal(trace->ops.bytes[0], 0);
     nvt_trace_free(trace);
     static const char *const outputs[] = {"csv", "chrome", NULL};
     for (size_t i = 0; outputs[i]; i++) {
@@ -251,6 +252,20 @@ static void exports_name_them(void **state)
     assert_int_equal(trace->marks.count, 0);
     nvt_trace_free(trace);
     cli_result_free(&result);
+}
+
+/* What our own traces have and is not read of their exports again is noted, with how much it is. */
+static void what_is_not_read_again_is_noted(void **state)
+{
+    static const char *const formats[][2] = {{"chrome", "t.json"}, {"perfetto", "t.pftrace"}};
+    (void)state;
+    const char *path = write_rows(all_kinds, ALL_KINDS);
+    for (size_t i = 0; i < NVT_COUNT_OF(formats); i++) {
+        struct nvt_trace *trace = kit_read(kit_exported(path, formats[i][0], formats[i][1]));
+        assert_int_equal(trace->um_events.count, 0);
+        assert_non_null(strstr(trace->notes, "managed memory are not read from this format (5);"));
+        nvt_trace_free(trace);
+    }
 }
 
 static void nothing_on_record_is_said(void **state)
@@ -481,6 +496,7 @@ int main(void)
         cmocka_unit_test(faults_that_a_format_lacks_are_not_0),
         cmocka_unit_test(a_window_leaves_others_out),
         cmocka_unit_test(exports_name_them),
+        cmocka_unit_test(what_is_not_read_again_is_noted),
         cmocka_unit_test(nothing_on_record_is_said),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(reads_faults_of_nsys),

@@ -228,6 +228,11 @@ static void note_unread(struct nvt_kineto *reader, int is_of_others)
     if (text.size && !nvt_buffer_append(&text, "", 1))
         nvt_trace_note(reader->trace, "events that are not read: %s", (const char *)text.data);
     nvt_buffer_free(&text);
+    if (reader->managed)
+        nvt_trace_note(reader->trace,
+                       "page faults and other events of managed memory are not read from this "
+                       "format (%llu); export --to nvt has them",
+                       (unsigned long long)reader->managed);
     if (reader->mistimed)
         nvt_trace_note(reader->trace,
                        "left out: events whose ts or dur is missing, no number, or out of range "
