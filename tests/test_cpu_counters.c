@@ -528,11 +528,13 @@ static void roofline_has_misses_as_bytes(void **state)
     const char *table = strstr(text, "\n\n");
     assert_non_null(table);
     assert_string_equal(table + 2,
-                        "configuration,phase,range,declared GB/s,measured GB/s,at least "
-                        "(GB/s),at most (GB/s),\"FLOP/byte, measured\",by,counted "
-                        "GFLOP/s\n"
-                        "made up,,mlp,64.000,32.000,32.000,,0.031,misses of the last cache,\n");
-    assert_non_null(strstr(note, "note: bytes of 1 of 2 were not measured: no GPU metrics"));
+                        "configuration,phase,range,quantity,declared,counted,sampled,at least,at "
+                        "most,by,why not,tensor pipes active (%)\n"
+                        "made up,,mlp,GB/s,64.000,,,32.000,,misses of the last cache,,\n"
+                        "made up,,mlp,GFLOP/s,1.000,,,,,,no counter of the host's FLOPs,\n"
+                        "made up,,mlp,FLOP/byte,0.016,,,,0.031,declared FLOPs,,\n");
+    assert_non_null(
+        strstr(note, "note: bytes of 1 of 2 were not measured: no hardware counters of the host"));
     free(text);
     free(note);
     nvt_trace_free(trace);

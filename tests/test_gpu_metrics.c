@@ -259,7 +259,17 @@ static void metrics_are_those_of_ranges_and_kernels(void **state)
     nvt_trace_free(trace);
 }
 
-/* 50 % and 10 % of 3350 GB/s, over 100 us, in which 201 MB are declared. */
+/* The rows of roofline_measured. */
+static void assert_measured(const char *text, const char *rows)
+{
+    static const char headings[] = "configuration,phase,range,quantity,declared,counted,sampled,at "
+                                   "least,at most,by,why not,tensor pipes active (%)\n";
+    const char *table = strstr(text, headings);
+    assert_non_null(table);
+    assert_string_equal(table + strlen(headings), rows);
+}
+
+/* 50 % and 10 % of 3350 GB/s, each half a per cent more or less, over 100 us, in which 201 MB are declared. */
 static void roofline_has_dram_as_bytes(void **state)
 {
     (void)state;
@@ -277,9 +287,9 @@ static void roofline_has_dram_as_bytes(void **state)
     make_metric(&maker, "DRAM Write Bandwidth", 10, 100);
     struct nvt_trace *trace = make_end(&maker);
     char *note, *text = make_report("roofline", &trace, 1, &note);
-    const char *row = strstr(text, "made up,,mlp,2010.000,2010.000,");
-    assert_non_null(row);
-    assert_non_null(strstr(row, ",\"DRAM, sampled\",\n"));
+    assert_measured(text, "made up,,mlp,GB/s,2010.000,,2010.000,1976.500,2043.500,DRAM,,\n"
+                          "made up,,mlp,GFLOP/s,0.010,,,,,,no such GPU metric,\n"
+                          "made up,,mlp,FLOP/byte,0.000,,0.000,0.000,0.000,declared FLOPs,,\n");
     assert_null(strstr(note, "were not measured"));
     free(text);
     free(note);
@@ -314,10 +324,96 @@ static void roofline_has_what_was_counted(void **state)
     trace = make_end(&maker);
     char *note, *text = make_report("roofline", &trace, 1, &note);
     /* 8 kB and 100 kFLOP in 20 us. */
-    const char *row = strstr(text, "made up,,mlp,0.400,0.400,0.400,0.400,12.500,\"DRAM, counted\"");
-    if (!row || !strstr(row, ",5.000\n"))
-        fail_msg("%s", text);
+    assert_measured(text, "made up,,mlp,GB/s,0.400,0.400,,,,DRAM,,\n"
+                          "made up,,mlp,GFLOP/s,5.000,5.000,,,,operations,,\n"
+                          "made up,,mlp,FLOP/byte,12.500,12.500,,,,operations and DRAM,,\n");
     assert_null(strstr(note, "were not measured"));
+    free(text);
+    free(note);
+    nvt_trace_free(trace);
+}
+
+/*
+ * Tensor pipes that are active for 40 % of 100 us, half a per cent more or less: at 989.4 TFLOP/s of bf16, 39.576 GFLOP; what a range is too short for, is of fp32, or
+ * of a GPU without a data sheet, has the reason instead.
+ */
+static void roofline_has_tensor_pipes(void **state)
+{
+    (void)state;
+    for (int is_known = 0; is_known < 2; is_known++) {
+        struct maker maker = make_begin();
+        const struct nvt_device device = {
+            .process = maker.process,
+            .name = nvt_strings_add_text(maker.trace->strings,
+                                         is_known ? "NVIDIA H100 80GB HBM3" : "A new one")};
+        nvt_device_add(maker.trace, &device);
+        maker.launch_ns = 0;
+        maker.now = 15000;
+        make_launch(&maker, "gemm", 100000); /* from 20 to 120 us */
+        make_range(&maker, "mlp flops=30e9 bytes=201000000 precision=bf16", 15000);
+        maker.now = 215000;
+        make_launch(&maker, "sgemm", 100000);
+        make_range(&maker, "single flops=1e9 bytes=201000000", 215000);
+        maker.now = 415000;
+        make_launch(&maker, "small", 5000);
+        make_range(&maker, "short flops=1e6 bytes=2010 precision=bf16", 415000);
+        maker.now = 500000;
+        make_metric(&maker, "Tensor Active", 40, 100);
+        struct nvt_trace *trace = make_end(&maker);
+        char *note, *text = make_report("roofline", &trace, 1, &note);
+        assert_measured(
+            text,
+            is_known
+                ? "made up,,mlp,GB/s,2010.000,,,,,,no such GPU metric,\n"
+                  "made up,,mlp,GFLOP/s,300000.000,,395760.000,390813.000,400707.000,active "
+                  "tensor pipes,,40.0\n"
+                  "made up,,single,GB/s,2010.000,,,,,,no such GPU metric,\n"
+                  "made up,,single,GFLOP/s,10000.000,,,,,,fp32 is not multiplied by tensor "
+                  "cores,40.0\n"
+                : "made up,,mlp,GB/s,2010.000,,,,,,\"GPU metrics, but of a GPU whose data sheet "
+                  "is not known\",\n"
+                  "made up,,mlp,GFLOP/s,300000.000,,,,,,\"GPU metrics, but of a GPU whose data "
+                  "sheet is not known\",40.0\n"
+                  "made up,,single,GB/s,2010.000,,,,,,\"GPU metrics, but of a GPU whose data "
+                  "sheet is not known\",\n"
+                  "made up,,single,GFLOP/s,10000.000,,,,,,\"GPU metrics, but of a GPU whose "
+                  "data sheet is not known\",40.0\n");
+        assert_non_null(strstr(note, is_known ? "note: bytes of 3 of 3 were not measured: no such "
+                                                "GPU metric\n"
+                                              : "note: bytes of 3 of 3 were not measured: GPU "
+                                                "metrics, but of a GPU whose data sheet"));
+        free(text);
+        free(note);
+        nvt_trace_free(trace);
+    }
+}
+
+/* Samples that begin and end within others leave bounds: those of a pipe that is active half of the time, over a span of 45 us. */
+static void sampled_flops_have_bounds(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    const struct nvt_device device = {
+        .process = maker.process,
+        .name = nvt_strings_add_text(maker.trace->strings, "NVIDIA H100 80GB HBM3")};
+    nvt_device_add(maker.trace, &device);
+    maker.launch_ns = 0;
+    maker.now = 15000;
+    make_launch(&maker, "gemm", 45000); /* from 20 to 65 us: of the last sample, half */
+    make_range(&maker, "mlp flops=30e9 bytes=201000000 precision=bf16", 15000);
+    maker.now = 200000;
+    make_metric(&maker, "Tensor Active", 60, 100);
+    struct nvt_trace *trace = make_end(&maker);
+    char *note, *text = make_report("roofline", &trace, 1, &note);
+    /* 40 us of 59.5 to 60.5 % are known, as samples are whole numbers; of the last sample's activity, 5.95 to 6.05 us, the other half
+     * has at most 5. */
+    const double peak = 989400, low = peak * (40 * 0.595 + 0.95) / 45,
+                 high = peak * (40 * 0.605 + 5) / 45;
+    char row[160];
+    snprintf(row, sizeof(row), "made up,,mlp,GFLOP/s,%.3f,,%.3f,%.3f,%.3f,", 30e9 / 45000,
+             peak * 0.6, low, high);
+    if (!strstr(text, row))
+        fail_msg("no %s in\n%s", row, text);
     free(text);
     free(note);
     nvt_trace_free(trace);
@@ -414,6 +510,8 @@ int main(void)
         cmocka_unit_test(metrics_are_those_of_ranges_and_kernels),
         cmocka_unit_test(roofline_has_dram_as_bytes),
         cmocka_unit_test(roofline_has_what_was_counted),
+        cmocka_unit_test(roofline_has_tensor_pipes),
+        cmocka_unit_test(sampled_flops_have_bounds),
         cmocka_unit_test(shared_devices_are_told),
         cmocka_unit_test(permissions_are_told),
     };

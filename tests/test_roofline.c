@@ -232,9 +232,9 @@ static void expect_of(struct nvt_trace *trace, const char *body, const char *not
     nvt_input_free(&input);
 }
 
-#define UNKNOWN(count, of)                                                                         \
-    "note: bytes of " count " of " of                                                              \
-    " were not measured: no GPU metrics of a known GPU, no hardware counters of the host\n"        \
+#define UNKNOWN(count, of) UNMEASURED(count, of, "no hardware counters of the host")
+#define UNMEASURED(count, of, why)                                                                 \
+    "note: bytes of " count " of " of " were not measured: " why "\n"                              \
     "note: the machine's roof is unknown for " count " of " of                                     \
     "; run nvtally info --peak there to measure and keep it\n"
 
@@ -291,7 +291,7 @@ static void a_device_has_its_own_clock(void **state)
                               "toy.nvt,forward,mlp,1,1000.0,4.000,4.000,1.000,fp32,,,,,device\n"
                             : "toy.nvt,forward,,1,8000.0,4.000,0.500,0.125,fp32,,,,,host\n",
             with_operations
-                ? BYTES_NOTE UNKNOWN("2", "2")
+                ? BYTES_NOTE UNMEASURED("2", "2", "no GPU metrics")
                 : "note: 1 range within phases is left out: nothing waits for the device in it, "
                   "and its operations were not recorded (--collect kernel)\n" BYTES_NOTE UNKNOWN(
                       "1", "1"));

@@ -21,30 +21,93 @@ static void put_roofline_row(struct nvt_table *table, const struct nvt_roofline 
                   nvt_roof_gain(roofline, point), point->on_device ? "device" : "host");
 }
 
-/* Bytes that were measured, where they were. */
-static void put_measured_row(struct nvt_table *table, const struct nvt_roof_point *point)
+/* --- what was measured --------------------------------------------------------------------------- */
+
+static double per(double amount, double ns)
 {
-    static const char *const sources[] = {NULL, "DRAM, sampled", "misses of the last cache",
-                                          "DRAM, counted"};
-    const struct nvt_measured_sum *sum = &point->measured;
-    const double counted = sum->flops_ns > 0 ? sum->flops / sum->flops_ns : NAN;
-    const double ns = sum->source ? sum->ns : NAN;
-    if (!sum->source && isnan(counted))
-        return;
-    nvt_table_put(table, point->configuration, nvt_text_if_any(point->phase),
-                  nvt_text_if_any(point->range), point->bytes / point->ns, sum->bytes / ns,
-                  sum->low / ns, isinf(sum->high) ? NAN : sum->high / ns,
-                  (isnan(counted) ? point->flops / point->ns : counted) / (sum->bytes / ns),
-                  sources[sum->source], counted);
+    return ns > 0 ? amount / ns : NAN;
 }
 
-/* Why nothing measured bytes, of the first trace that says so. */
-static const char *why_not_measured(const struct nvt_input *input)
+static void put_measured_bytes(struct nvt_table *table, const struct nvt_roof_point *point)
 {
-    const char *why = NULL;
-    for (size_t i = 0; i < input->trace_count && !why; i++)
-        why = nvt_trace_meta(input->traces[i].trace, NVT_FACT_NO_HARDWARE);
-    return why ? why : "no GPU metrics of a known GPU, no hardware counters of the host";
+    const struct nvt_measured_sum *sum = &point->measured;
+    const struct nvt_measured_amount *bytes = &sum->bytes;
+    const int is_of_dram = bytes->counted_ns > 0 || bytes->sampled_ns > 0;
+    const double low =
+        is_of_dram ? per(bytes->low, bytes->sampled_ns) : per(sum->missed, sum->missed_ns);
+    const char *by = is_of_dram ? "DRAM" : "misses of the last cache";
+    const int is_there = nvt_measured_has_bytes(sum);
+    nvt_table_put(table, point->configuration, nvt_text_if_any(point->phase),
+                  nvt_text_if_any(point->range), "GB/s", point->bytes / point->ns,
+                  per(bytes->counted, bytes->counted_ns), per(bytes->sampled, bytes->sampled_ns),
+                  low, per(bytes->high, bytes->sampled_ns), is_there ? by : NULL,
+                  is_there ? NULL : nvt_unmeasured_text(bytes->why), NAN);
+}
+
+static void put_measured_flops(struct nvt_table *table, const struct nvt_roof_point *point)
+{
+    const struct nvt_measured_sum *sum = &point->measured;
+    const struct nvt_measured_amount *flops = &sum->flops;
+    const char *by = flops->counted_ns > 0   ? "operations"
+                     : flops->sampled_ns > 0 ? "active tensor pipes"
+                                             : NULL;
+    nvt_table_put(table, point->configuration, nvt_text_if_any(point->phase),
+                  nvt_text_if_any(point->range), "GFLOP/s", point->flops / point->ns,
+                  per(flops->counted, flops->counted_ns), per(flops->sampled, flops->sampled_ns),
+                  per(flops->low, flops->sampled_ns), per(flops->high, flops->sampled_ns), by,
+                  by ? NULL : nvt_unmeasured_text(flops->why), per(sum->active, sum->active_ns));
+}
+
+/* Counted bytes with counted FLOPs, where there are any; sampled ones with those that are declared. */
+static void put_measured_intensity(struct nvt_table *table, const struct nvt_roof_point *point)
+{
+    const struct nvt_measured_sum *sum = &point->measured;
+    const struct nvt_measured_amount *bytes = &sum->bytes;
+    const int is_counted = sum->flops.counted_ns > 0;
+    const double declared = point->flops / point->ns,
+                 flops = is_counted ? per(sum->flops.counted, sum->flops.counted_ns) : declared,
+                 missed = per(sum->missed, sum->missed_ns), ns = bytes->sampled_ns;
+    if (!nvt_measured_has_bytes(sum) || !(flops > 0))
+        return;
+    nvt_table_put(table, point->configuration, nvt_text_if_any(point->phase),
+                  nvt_text_if_any(point->range), "FLOP/byte", point->flops / point->bytes,
+                  flops / per(bytes->counted, bytes->counted_ns),
+                  declared / per(bytes->sampled, ns), declared / per(bytes->high, ns),
+                  declared / (ns > 0 ? per(bytes->low, ns) : missed),
+                  is_counted ? "operations and DRAM" : "declared FLOPs", NVT_NULL, NAN);
+}
+
+/* Of points of which anything was measured. */
+static void put_measured_rows(struct nvt_table *table, const struct nvt_roof_point *point)
+{
+    if (!nvt_measured_has_any(&point->measured))
+        return;
+    put_measured_bytes(table, point);
+    if (point->flops > 0 || point->measured.flops.counted_ns > 0)
+        put_measured_flops(table, point);
+    put_measured_intensity(table, point);
+}
+
+/* Of the host's counters, what the first trace says that knows more. */
+static const char *why_not_measured(const struct nvt_input *input, enum nvt_unmeasured why)
+{
+    const char *known = NULL;
+    for (size_t i = 0; i < input->trace_count && !known && why == NVT_UNMEASURED_HOST; i++)
+        known = nvt_trace_meta(input->traces[i].trace, NVT_FACT_NO_HARDWARE);
+    return known ? known : nvt_unmeasured_text(why);
+}
+
+static void note_unmeasured(struct nvt_input *input, const struct nvt_roofline *roofline)
+{
+    uint32_t counts[NVT_UNMEASURED_COUNT] = {0};
+    for (uint32_t i = 0; i < roofline->count; i++) {
+        const struct nvt_measured_sum *sum = &roofline->points[i].measured;
+        counts[sum->bytes.why] += !nvt_measured_has_bytes(sum);
+    }
+    for (int why = 0; why < NVT_UNMEASURED_COUNT; why++)
+        if (counts[why])
+            nvt_note(input, "note: bytes of %u of %u were not measured: %.384s", counts[why],
+                     roofline->count, why_not_measured(input, (enum nvt_unmeasured)why));
 }
 
 /* Which peaks they are. */
@@ -65,10 +128,9 @@ static void note_peaks(struct nvt_input *input, const struct nvt_roofline *roofl
 
 static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
 {
-    size_t unknown = 0, above = 0, measured = 0;
+    size_t unknown = 0, above = 0;
     for (size_t i = 0; i < roofline->count; i++) {
         const double share = nvt_roof_share(roofline, &roofline->points[i]);
-        measured += roofline->points[i].measured.source != NVT_BYTES_OF_NONE;
         unknown += isnan(share) != 0;
         above += share > 1;
     }
@@ -84,9 +146,7 @@ static void note(struct nvt_input *input, const struct nvt_roofline *roofline)
         return;
     nvt_note(input, "note: bytes are the least that must be moved, as the program declares, not a "
                     "measurement; nested ranges each count their whole time");
-    if (measured < roofline->count)
-        nvt_note(input, "note: bytes of %zu of %u were not measured: %.384s",
-                 roofline->count - measured, roofline->count, why_not_measured(input));
+    note_unmeasured(input, roofline);
     note_peaks(input, roofline);
     if (above)
         nvt_note(input,
@@ -108,7 +168,7 @@ static int put_roofline(struct nvt_table *table, const struct nvt_making *making
     for (size_t i = 0; i < roofline.count && !status; i++)
         put_roofline_row(table, &roofline, &roofline.points[i]);
     for (size_t i = 0; i < roofline.count && !status; i++)
-        put_measured_row(making->tables[1], &roofline.points[i]);
+        put_measured_rows(making->tables[1], &roofline.points[i]);
     if (!status)
         note(making->input, &roofline);
     nvt_roofline_free(&roofline);
@@ -117,17 +177,19 @@ static int put_roofline(struct nvt_table *table, const struct nvt_making *making
 
 static const struct nvt_table_kind more[] = {
     {.name = "roofline_measured",
-     .title = "Measured bytes of phases and ranges",
+     .title = "Measured work of phases and ranges",
      .columns = {{"configuration", NVT_NAMES},
                  {"phase", NVT_NAMES},
                  {"range", NVT_NAMES},
-                 {"declared GB/s", NVT_REALS("", 3)},
-                 {"measured GB/s", NVT_REALS("", 3)},
-                 {"at least", NVT_REALS("GB/s", 3)},
-                 {"at most", NVT_REALS("GB/s", 3)},
-                 {"FLOP/byte, measured", NVT_REALS("", 3)},
+                 {"quantity", NVT_NAMES},
+                 {"declared", NVT_REALS("", 3)},
+                 {"counted", NVT_REALS("", 3)},
+                 {"sampled", NVT_REALS("", 3)},
+                 {"at least", NVT_REALS("", 3)},
+                 {"at most", NVT_REALS("", 3)},
                  {"by", NVT_NAMES},
-                 {"counted GFLOP/s", NVT_SPARE_REALS("", 3)}},
+                 {"why not", NVT_NAMES},
+                 {"tensor pipes active", NVT_SPARE_REALS("%", 1)}},
      .is_optional = 1},
     {.title = NULL},
 };

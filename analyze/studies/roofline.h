@@ -21,7 +21,7 @@
 
 #include "../input/input.h"
 #include "declared.h"
-#include "measured_bytes.h"
+#include "measured_work.h"
 
 /* Below this share of the roof nothing of the machine bounds it: latency, launches, or the host. A choice, as there is no
  * sharp border: products that fill a machine reach more than 40 % of it, those that do not less than 25 %. */
@@ -39,7 +39,7 @@ struct nvt_roof_point {
     enum nvt_roof roof;               /* what it multiplies, fp32 where nothing is said */
     double count;                     /* how often, calls of loops one by one */
     double ns, flops, bytes;          /* of all of them; ns > 0 */
-    struct nvt_measured_sum measured; /* what something counted of these bytes */
+    struct nvt_measured_sum measured; /* what was counted and sampled of this work */
     int on_device;                    /* whose clock the time is of */
 };
 

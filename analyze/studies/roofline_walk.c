@@ -43,7 +43,7 @@ struct walk {
     const uint32_t *parent;
     uint32_t *around;                /* of each range, a row of `arounds` or IN_WARMUP */
     struct nvt_projected *projected; /* NULL: no device operations */
-    struct nvt_measured_bytes measured;
+    struct nvt_measured_work measured;
     struct nvt_map names, payloads, around_at, points;
     struct items known, declared, arounds;
 };
@@ -248,7 +248,8 @@ static int add_range(struct walk *walk, uint32_t i, const struct known *known, i
     point->on_device |= on_device;
     point->count += step == 2 ? calls_of(walk->trace, walk->parent[i]) : 1;
     point->ns += ns;
-    nvt_measured_bytes_add(&walk->measured, i, on_device ? projected : NULL, &point->measured);
+    nvt_measured_work_add(&walk->measured, i, on_device ? projected : NULL, point->roof,
+                          &point->measured);
     point->flops += work.flops;
     point->bytes += work.bytes;
     return 0;
@@ -296,7 +297,7 @@ static void free_walk(struct walk *walk)
     free(walk->arounds.items);
     free(walk->around);
     free(walk->projected);
-    nvt_measured_bytes_free(&walk->measured);
+    nvt_measured_work_free(&walk->measured);
 }
 
 /* Whether it was run on a device: as its row says, or itself. */
@@ -326,7 +327,7 @@ int nvt_roofline_add_trace(struct nvt_roofline_work *work, const struct nvt_inpu
     if (trace->ops.count)
         walk.projected = nvt_project_ranges(trace, nvt_input_projection(work->input), err);
     if (parent && walk.around && (walk.projected || !trace->ops.count) &&
-        !nvt_measured_bytes_make(&walk.measured, trace, err))
+        !nvt_measured_work_make(&walk.measured, trace, err))
         status = find_peaks(&walk) || add_ranges(&walk) ? -1 : 0;
     if (status)
         nvt_fail_at(err, trace->path, -1, "out of memory");
