@@ -287,6 +287,66 @@ static void reads_samples_of_metrics(void **state)
     cli_result_free(&result);
 }
 
+#define TIMES(count)                                                                               \
+    "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < " count ")"
+
+/* Forty iterations of 1 ms with a GEMM of 0.8 ms, DRAM at 90 % and tensor cores at 1 %, sampled every 20 us: the reports and findings that
+ * a recording of nvtally's has. */
+static void reports_on_metrics_are_those_of_recordings(void **state)
+{
+    (void)state;
+    const char *path = kit_make_export(
+        STRINGS NVTX_2026 METRICS RUNTIME_2020 KERNEL_2020
+        "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER);"
+        "INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H100 80GB HBM3', 85000000000);"
+        "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'sm90_gemm_bf16');"
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) " TIMES(
+            "39") " SELECT i * 1000000, i * 1000000 + 990000, 59, 'iteration', " T57 " FROM n;"
+                  "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) " TIMES(
+                      "39") " SELECT i * 1000000 + 10000, i * 1000000 + 950000, 59,"
+                            " 'mlp flops=8e9 bytes=1.6e9 precision=bf16', " T57 " FROM n;"
+                            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME " TIMES(
+                                "39") " SELECT i * 1000000 + 20000, i * 1000000 + 25000, 0, " T57
+                                      ", i + 1, 1, 0 FROM n;"
+                                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL " TIMES(
+                                          "39") " SELECT i * 1000000 + 100000, i * 1000000 + "
+                                                "900000, 0, 1, 7, i + 1, " P5
+                                                ", 2, 2, 40, 100, 2, 3, 128, 1, 1, 7, 8, 9 FROM n;"
+                                                "INSERT INTO TARGET_INFO_GPU_METRICS VALUES"
+                                                " (72057594037927936, 1, 'GPU 0', 1, 'DRAM Read "
+                                                "Bandwidth [Throughput %]'),"
+                                                " (72057594037927936, 1, 'GPU 0', 2, 'DRAM Write "
+                                                "Bandwidth [Throughput %]'),"
+                                                " (72057594037927936, 1, 'GPU 0', 3, 'Tensor "
+                                                "Active [Throughput %]');"
+                                                "INSERT INTO GPU_METRICS " TIMES(
+                                                    "2000") " SELECT i * 20000, i * 20000, "
+                                                            "72057594037927936, k.column1, "
+                                                            "k.column2"
+                                                            " FROM n, (VALUES (1, 80), (2, 10), "
+                                                            "(3, 1)) AS k;");
+    const char *stats[] = {"nvtally", "stats", path, "-r", "gpu_metrics_by_range,roofline",
+                           "-f",      "csv",   NULL};
+    struct cli_result result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    static const char *const rows[] = {
+        ":iteration,GPU 0,DRAM Read Bandwidth,Throughput %,40,0,32000000,1600,80,",
+        "sm90_gemm_bf16,GPU 0,Tensor Active,Throughput %,40,0,32000000,1600,1,",
+        /* 90 % of 3350 GB/s, 1 % of 989.4 TFLOP/s, and half a per cent more or less, as samples are whole numbers. */
+        ",mlp,GB/s,2000.000,,3015.000,2981.500,3048.500,DRAM,,",
+        ",mlp,GFLOP/s,10000.000,,9894.000,4947.000,14841.000,active tensor pipes,,1.0"};
+    for (size_t i = 0; i < NVT_COUNT_OF(rows); i++)
+        if (!strstr(result.out, rows[i]))
+            fail_msg("no %s in\n%s", rows[i], result.out);
+    cli_result_free(&result);
+    const char *diagnose[] = {"nvtally", "diagnose", path, NULL};
+    result = cli_run(diagnose);
+    cli_expect_status(&result, 0);
+    if (!strstr(result.out, "DRAM-bound") || !strstr(result.out, "idle tensor cores"))
+        fail_msg("%s", result.out);
+    cli_result_free(&result);
+}
+
 /* The least that a version can have had: no globalPid, no short name, nothing optional. */
 static void reads_tables_with_few_columns(void **state)
 {
@@ -882,6 +942,7 @@ int main(void)
         cmocka_unit_test(reads_calls_of_the_system),
         cmocka_unit_test(knows_bytes_of_calls_of_the_system),
         cmocka_unit_test(reads_samples_of_metrics),
+        cmocka_unit_test(reports_on_metrics_are_those_of_recordings),
         cmocka_unit_test(reads_tables_with_few_columns),
         cmocka_unit_test(reads_copies_memory_and_the_rest),
         cmocka_unit_test(pools_of_memory_add_up),
