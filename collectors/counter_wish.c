@@ -81,19 +81,26 @@ int nvt_counter_wish_add(struct nvt_counter_wish *wish, const char *name, size_t
     return add_choice(wish, &choice, err);
 }
 
-int nvt_counter_wish_put(const struct nvt_counter_wish *wish, struct nvt_control *control,
-                         struct nvt_output *output)
+void nvt_counter_wish_put(const struct nvt_counter_wish *wish, struct nvt_control *control)
 {
-    char names[NVT_CHOSEN_MOST * (NVT_COUNTER_NAME_MAX + 1)] = "";
     control->usual_counters = wish ? wish->usual : NVT_COUNTS_USUAL;
     control->chosen_counters = wish ? wish->chosen : 0;
     for (uint32_t i = 0; i < control->chosen_counters; i++) {
         control->chosen[i].type = wish->items[i].type;
         control->chosen[i].config = wish->items[i].config;
-        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? "," : "",
-                 wish->items[i].name);
+        memcpy(control->chosen[i].name, wish->items[i].name, sizeof(control->chosen[i].name));
     }
-    if (wish && wish->topdown && nvt_output_fact(output, NVT_FACT_TOPDOWN, wish->topdown->name))
+    snprintf(control->topdown, sizeof(control->topdown), "%s",
+             wish && wish->topdown ? wish->topdown->name : "");
+}
+
+int nvt_counter_wish_facts(const struct nvt_control *control, struct nvt_output *output)
+{
+    char names[NVT_CHOSEN_MOST * (NVT_COUNTER_NAME_MAX + 1)] = "";
+    for (uint32_t i = 0; i < control->chosen_counters && i < NVT_CHOSEN_MOST; i++)
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%.*s", i ? "," : "",
+                 NVT_COUNTER_NAME_MAX - 1, control->chosen[i].name);
+    if (*control->topdown && nvt_output_fact(output, NVT_FACT_TOPDOWN, control->topdown))
         return -1;
     return *names ? nvt_output_fact(output, NVT_FACT_CHOSEN, names) : 0;
 }

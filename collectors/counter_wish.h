@@ -26,9 +26,10 @@ struct nvt_counter_wish {
 int nvt_counter_wish_add(struct nvt_counter_wish *wish, const char *name, size_t size,
                          struct nvt_error *err);
 
-/* Tell the session's page, and the file the names that a trace has no columns for. NULL: the usual ones. 0, or -1 when out of
- * memory. */
-int nvt_counter_wish_put(const struct nvt_counter_wish *wish, struct nvt_control *control,
-                         struct nvt_output *output);
+/* Tell the session's page. NULL: the usual ones. */
+void nvt_counter_wish_put(const struct nvt_counter_wish *wish, struct nvt_control *control);
+
+/* Tell the file the names on the page that a trace has no columns for. 0, or -1 when out of memory. */
+int nvt_counter_wish_facts(const struct nvt_control *control, struct nvt_output *output);
 
 #endif

@@ -28,8 +28,9 @@ static const char usage_text[] =
     "runs COMMAND with them. Its processes, on every host, record nothing until\n"
     "nvtally ctl start: an NVTX call then reads one word of memory.\n\n"
     "  -t, --trace LIST       what can be recorded: nvtx, kernel, memory, api, sync,\n"
-    "                         overhead, external, graph, um, counters (see nvtally\n"
-    "                         record; default: nvtx,kernel)\n"
+    "                         overhead, external, graph, um, counters[=NAME,…],\n"
+    "                         metrics[=NAME,…][@RATE] (see nvtally record;\n"
+    "                         default: nvtx,kernel)\n"
     "      --iteration RANGE  the range of an iteration, for nvtally ctl steps;\n"
     "                         RANGE or RANGE@DOMAIN (default: iteration, with\n"
     "                         --pytorch)\n"
@@ -45,7 +46,7 @@ static const char usage_text[] =
 /* What is recorded inside of the processes, without a library in front of others and without timers. */
 #define TRACE_POSSIBLE                                                                             \
     (~(uint64_t)(NVT_TRACE_MPI | NVT_TRACE_NCCL | NVT_TRACE_OSRT | NVT_TRACE_CPU |                 \
-                 NVT_TRACE_MACHINE | NVT_TRACE_METRICS | NVT_TRACE_PROCESS))
+                 NVT_TRACE_MACHINE | NVT_TRACE_PROCESS))
 
 #define LIBRARY "libnvtally-inject.so"
 enum { VARIABLES = 5 };
@@ -56,7 +57,8 @@ struct env {
     int pytorch;
     const char *iteration; /* or NULL */
     const char *watch;     /* or NULL */
-    char **command;        /* or NULL */
+    char wishes[NVT_STANDING_WISHES];
+    char **command; /* or NULL */
     /* The variables, and what leads those that others use, too. */
     struct {
         const char *name;
@@ -222,6 +224,23 @@ static int run(const struct env *env, struct nvt_error *err)
 
 /* --- the command line -------------------------------------------------------------------------- */
 
+/* Which counters and metrics, for the variable. 0, or -1 when out of memory. */
+static int note_wishes(const struct nvt_levels *levels, struct env *env)
+{
+    struct nvt_control *page = calloc(1, sizeof(*page));
+    if (!page)
+        return -1;
+    page->trace = env->standing.trace;
+    nvt_counter_wish_put(levels->has_counters ? &levels->counters : NULL, page);
+    memcpy(page->metrics, levels->metrics.names, sizeof(page->metrics));
+    page->metrics_hz = levels->metrics.hz;
+    nvt_standing_wishes(page, levels->has_counters, env->wishes);
+    free(page);
+    env->standing.wishes = env->wishes;
+    env->standing.wishes_size = strlen(env->wishes);
+    return 0;
+}
+
 static int take_levels(const char *text, struct env *env, struct nvt_error *err)
 {
     struct nvt_levels levels;
@@ -232,10 +251,14 @@ static int take_levels(const char *text, struct env *env, struct nvt_error *err)
     if (levels.trace & ~TRACE_POSSIBLE && strcmp(text, "full") != 0 && strcmp(text, "all") != 0)
         return nvt_fail(err, "--trace %s: %s cannot be recorded later: nvtally record --dormant",
                         text, refused);
-    if (levels.has_counters)
-        return nvt_fail(err, "--trace %s: counters cannot be chosen here: nvtally record --dormant",
+    if (levels.metrics.is_of_ranges)
+        return nvt_fail(err,
+                        "--trace %s: bf16, tf32, fp8, fp32 and bytes are counted over ranges: "
+                        "nvtally record --counters-of RANGE",
                         text);
     env->standing.trace = levels.trace & TRACE_POSSIBLE;
+    if (note_wishes(&levels, env))
+        return nvt_fail(err, "out of memory");
     return env->standing.trace ? 0 : nvt_fail(err, "--trace none leaves nothing to record");
 }
 
@@ -324,7 +347,7 @@ static int do_it(struct env *env, struct nvt_error *err)
         return -1;
     if (!nvt_standing_text(&env->standing, env->variables[0].value,
                            sizeof(env->variables[0].value)))
-        return nvt_fail(err, "--iteration: too long");
+        return nvt_fail(err, "--trace, --iteration: too long");
     if (env->command)
         return run(env, err);
     return print(env) ? nvt_fail(err, "out of memory") : 0;

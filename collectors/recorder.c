@@ -302,8 +302,8 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
         return -1;
     if (nvt_recorder_axis(recorder, err))
         return -1;
-    if (nvt_counter_wish_put(options->has_counters ? &options->counters : NULL, recorder->control,
-                             recorder->output))
+    nvt_counter_wish_put(options->has_counters ? &options->counters : NULL, recorder->control);
+    if (nvt_counter_wish_facts(recorder->control, recorder->output))
         return nvt_fail(err, "out of memory");
     recorder->control->cpu_period_ns = (uint64_t)options->cpu_period_ns;
     memcpy(recorder->control->metrics, options->metrics.names, sizeof(options->metrics.names));

@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "../lib/costs.h"
+#include "../lib/counter_names.h"
 #include "../lib/counts.h"
 #include "../lib/trace_file.h"
 #include "metrics_wish.h"
@@ -42,7 +43,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 28u
+#define NVT_SHARED_VERSION 29u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_BUDGET_LEVELS  4
@@ -137,12 +138,14 @@ struct nvt_control {
     _Atomic uint32_t unsampled;
     char unsampled_why[192];
     /* Of --trace counters: which of the usual hardware counters are wanted, bit 0 the first of them (lib/counts.h); and others,
-     * of struct perf_event_attr. */
+     * of struct perf_event_attr, with their names, and that of the top-down set that they are ("": of none). */
     uint32_t usual_counters, chosen_counters;
     struct {
         uint32_t type;
         uint64_t config;
+        char name[NVT_COUNTER_NAME_MAX];
     } chosen[NVT_CHOSEN_MOST];
+    char topdown[32];
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
     _Atomic uint32_t
         owing; /* processes that use a device and have not handed over all of the window's records */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,11 @@ int nvt_standing_parse(const char *value, struct nvt_standing *out)
     if (*behind != ':' || !out->trace)
         return -1;
     const unsigned long slots = strtoul(behind + 1, &behind, 16);
+    const char *wishes = behind;
+    while (*behind == '[' && (end = strchr(behind, ']')))
+        behind = (char *)(uintptr_t)end + 1;
+    out->wishes_size = (size_t)(behind - wishes);
+    out->wishes = out->wishes_size ? wishes : NULL;
     if (*behind != ':' || slots < 1024 || slots > 1u << 26 || (slots & (slots - 1)) ||
         strlen(behind + 1) >= sizeof(out->iteration))
         return -1;
@@ -47,9 +53,113 @@ int nvt_standing_parse(const char *value, struct nvt_standing *out)
 
 int nvt_standing_text(const struct nvt_standing *standing, char *out, uint64_t size)
 {
-    return snprintf(out, size, "%s:%" PRIx64 ":%" PRIx32 ":%s", standing->folder, standing->trace,
-                    standing->slots, standing->iteration) < (int)size;
+    return snprintf(out, size, "%s:%" PRIx64 ":%" PRIx32 "%.*s:%s", standing->folder,
+                    standing->trace, standing->slots, (int)standing->wishes_size,
+                    standing->wishes ? standing->wishes : "", standing->iteration) < (int)size;
 }
+
+/* --- counters ----------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void append(char out[NVT_STANDING_WISHES],
+                                                         const char *format, ...)
+{
+    const size_t used = strlen(out);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out + used, NVT_STANDING_WISHES - used, format, arguments);
+    va_end(arguments);
+}
+
+void nvt_standing_wishes(const struct nvt_control *page, int has_counters,
+                         char out[NVT_STANDING_WISHES])
+{
+    *out = 0;
+    if (has_counters) {
+        append(out, "[c%" PRIx32, page->usual_counters);
+        for (uint32_t i = 0; i < page->chosen_counters; i++)
+            append(out, ",%" PRIx32 ".%" PRIx64 ".%s", page->chosen[i].type, page->chosen[i].config,
+                   page->chosen[i].name);
+        append(out, "]");
+    }
+    if (*page->topdown)
+        append(out, "[t%s]", page->topdown);
+    if (page->trace & NVT_TRACE_METRICS) {
+        append(out, "[m%" PRIu32, page->metrics_hz);
+        for (const char *name = page->metrics; *name; name += strcspn(name, "\n") + 1)
+            append(out, ",%.*s", (int)strcspn(name, "\n"), name);
+        append(out, "]");
+    }
+}
+
+/* A text up to the end of a block or the next comma. 0, or -1: it has no room. */
+static int copy_word(const char *from, char *to, size_t room, char end)
+{
+    const size_t length = strcspn(from, ",]");
+    if (!length || length + 1 + (end != 0) > room)
+        return -1;
+    memcpy(to, from, length);
+    to[length] = end;
+    to[length + (end != 0)] = 0;
+    return 0;
+}
+
+/* ",TYPE.CONFIG.NAME…]" */
+static int read_chosen(const char *at, struct nvt_control *page)
+{
+    for (; *at == ','; at += strcspn(at, ",]")) {
+        const uint32_t i = page->chosen_counters;
+        char *behind;
+        if (i == NVT_CHOSEN_MOST)
+            return -1;
+        page->chosen[i].type = (uint32_t)strtoul(at + 1, &behind, 16);
+        if (*behind != '.')
+            return -1;
+        page->chosen[i].config = strtoull(behind + 1, &behind, 16);
+        if (*behind != '.' ||
+            copy_word(behind + 1, page->chosen[i].name, sizeof(page->chosen[i].name), 0))
+            return -1;
+        at = behind + 1;
+        page->chosen_counters++;
+    }
+    return *at == ']' ? 0 : -1;
+}
+
+/* ",NAME…]" */
+static int read_metrics(const char *at, struct nvt_control *page)
+{
+    for (size_t used = 0; *at == ','; at += strcspn(at, ",]")) {
+        at++;
+        if (copy_word(at, page->metrics + used, sizeof(page->metrics) - used, '\n'))
+            return -1;
+        used += strlen(page->metrics + used);
+    }
+    return *at == ']' && *page->metrics && page->metrics_hz ? 0 : -1;
+}
+
+/* What a value says of counters, onto a page. 0, or -1. */
+static int read_wishes(const struct nvt_standing *standing, struct nvt_control *page)
+{
+    const char *end = standing->wishes + standing->wishes_size;
+    page->usual_counters = NVT_COUNTS_USUAL;
+    for (const char *at = standing->wishes; at && at < end; at = strchr(at, ']') + 1) {
+        char *behind;
+        int status = -1;
+        if (at[1] == 'c') {
+            page->usual_counters = (uint32_t)strtoul(at + 2, &behind, 16) & NVT_COUNTS_USUAL;
+            status = read_chosen(behind, page);
+        } else if (at[1] == 't') {
+            status = copy_word(at + 2, page->topdown, sizeof(page->topdown), 0);
+        } else if (at[1] == 'm') {
+            page->metrics_hz = (uint32_t)strtoul(at + 2, &behind, 10);
+            status = read_metrics(behind, page);
+        }
+        if (status)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- the page ----------------------------------------------------------------------------------- */
 
 static int is_ours_alone(int folder)
 {
@@ -57,8 +167,8 @@ static int is_ours_alone(int folder)
     return !fstat(folder, &status) && status.st_uid == geteuid() && !(status.st_mode & 077);
 }
 
-static void describe(const struct nvt_standing *standing, int32_t holder, uint64_t holder_start,
-                     struct nvt_control *page)
+static int describe(const struct nvt_standing *standing, int32_t holder, uint64_t holder_start,
+                    struct nvt_control *page)
 {
     struct stat status;
     page->magic = NVT_CONTROL_MAGIC;
@@ -67,7 +177,6 @@ static void describe(const struct nvt_standing *standing, int32_t holder, uint64
     page->on_full = NVT_ON_FULL_WAIT;
     page->slots = standing->slots;
     page->trace = standing->trace;
-    page->usual_counters = NVT_COUNTS_USUAL;
     page->pid_space = stat(NVT_PID_SPACE, &status) ? 0 : status.st_ino;
     page->where_least = UINT64_MAX;
     page->is_dormant = page->is_standing = 1;
@@ -75,6 +184,7 @@ static void describe(const struct nvt_standing *standing, int32_t holder, uint64
     page->holder = holder;
     page->holder_start = holder_start;
     memcpy(page->iteration, standing->iteration, sizeof(standing->iteration));
+    return read_wishes(standing, page);
 }
 
 /* It gets its name when it is complete, and only one does. */
@@ -110,8 +220,10 @@ int nvt_standing_make(const struct nvt_standing *standing, int32_t holder, uint6
     errno = EPERM;
     if (!status && faccessat(folder, NVT_CONTROL_NAME, F_OK, 0)) {
         memset(&page, 0, sizeof(page));
-        describe(standing, holder, holder_start, &page);
-        status = make_page(folder, &page);
+        status = describe(standing, holder, holder_start, &page);
+        errno = EPROTO;
+        if (!status)
+            status = make_page(folder, &page);
     }
     const int cause = errno;
     close(folder);

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "../lib/folder.h"
+#include "../lib/hardware_counters.h"
 #include "attached.h"
+#include "counter_wish.h"
 #include "facts.h"
 #include "levels.h"
 #include "live.h"
@@ -157,13 +159,19 @@ struct standing {
 
 static int write_facts(struct standing *standing, char *const *command, struct nvt_error *err)
 {
-    static const char *const facts[] = {"record", "nvtally ctl start", "recorded", "0 parts, 0 s",
-                                        NULL};
-    char levels[128];
+    const char *facts[] = {"record", "nvtally ctl start", "recorded", "0 parts, 0 s", NULL, NULL,
+                           NULL};
+    char levels[128], why[NVT_HARDWARE_WHY_MAX];
     struct nvt_recorder *recorder = &standing->recorder;
+    if ((recorder->control->trace & NVT_TRACE_COUNTERS) &&
+        !nvt_hardware_counters(why, sizeof(why))) {
+        facts[4] = NVT_FACT_NO_HARDWARE;
+        facts[5] = why;
+    }
     nvt_levels_text(recorder->control->trace, levels, sizeof(levels));
     return nvt_facts_write(recorder->output, facts, command, recorder->clock) ||
-                   nvt_output_fact(recorder->output, "trace", levels)
+                   nvt_output_fact(recorder->output, "trace", levels) ||
+                   nvt_counter_wish_facts(recorder->control, recorder->output)
                ? nvt_fail(err, "out of memory")
                : 0;
 }

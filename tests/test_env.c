@@ -3,6 +3,7 @@
  * made the session, whatever became of a recorder before.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -20,6 +21,8 @@
 #include "../collectors/ring.h"
 #include "../collectors/standing.h"
 #include "../lib/count_of.h"
+#include "../lib/counts.h"
+#include "../lib/hardware_counters.h"
 #include "record_kit.h"
 
 #define MS INT64_C(1000000)
@@ -231,6 +234,102 @@ static void the_variable(void **state)
         assert_int_equal(nvt_standing_parse(wrong[i], &standing), -1);
 }
 
+/* A page of counters that were chosen, the caller's. */
+static struct nvt_control *choose(void)
+{
+    struct nvt_control *page = calloc(1, sizeof(*page));
+    assert_non_null(page);
+    page->trace = NVT_TRACE_COUNTERS | NVT_TRACE_METRICS;
+    page->usual_counters = 3;
+    page->chosen_counters = NVT_CHOSEN_MOST;
+    for (uint32_t i = 0; i < NVT_CHOSEN_MOST; i++) {
+        page->chosen[i].type = 4;
+        page->chosen[i].config = UINT64_MAX - i;
+        snprintf(page->chosen[i].name, sizeof(page->chosen[i].name), "pmu::EVENT.%u:MASK:k=1", i);
+    }
+    snprintf(page->topdown, sizeof(page->topdown), "some processor");
+    memcpy(page->metrics, "gr__cycles_active.avg\nsm__x.sum\n", 33);
+    page->metrics_hz = 20000;
+    return page;
+}
+
+/* Counters go with the variable onto the page of another host, names and all. */
+static void the_variable_has_counters(void **state)
+{
+    (void)state;
+    struct nvt_standing standing = {.trace = NVT_TRACE_COUNTERS | NVT_TRACE_METRICS,
+                                    .slots = 1024,
+                                    .iteration = "a:b@c"},
+                        again;
+    struct nvt_control *page = choose(), *made = calloc(1, sizeof(*made));
+    char wishes[NVT_STANDING_WISHES], text[4096];
+    nvt_standing_wishes(page, 1, wishes);
+    standing.wishes = wishes;
+    standing.wishes_size = strlen(wishes);
+    snprintf(standing.folder, sizeof(standing.folder), "%s/" NVT_SESSION_PREFIX "AbCdEf",
+             getenv("NVTALLY_TMPDIR"));
+    assert_true(nvt_standing_text(&standing, text, sizeof(text)));
+    assert_int_equal(nvt_standing_parse(text, &again), 0);
+    assert_string_equal(again.iteration, "a:b@c");
+    assert_int_equal(nvt_standing_make(&again, 0, 0), 0);
+    FILE *file = fopen(cli_in(standing.folder, NVT_CONTROL_NAME), "rb");
+    assert_non_null(file);
+    assert_non_null(made);
+    assert_int_equal(fread(made, sizeof(*made), 1, file), 1);
+    fclose(file);
+    assert_int_equal(made->usual_counters, 3);
+    assert_int_equal(made->chosen_counters, NVT_CHOSEN_MOST);
+    assert_memory_equal(made->chosen, page->chosen, sizeof(page->chosen));
+    assert_string_equal(made->topdown, page->topdown);
+    assert_string_equal(made->metrics, page->metrics);
+    assert_int_equal(made->metrics_hz, 20000);
+    unlink(cli_in(standing.folder, NVT_CONTROL_NAME));
+    static const char *const wrong[] = {"[c3,4.1]",
+                                        "[c3,4]",
+                                        "[m0,x]",
+                                        "[m10]",
+                                        "[m10,]",
+                                        "[x1]",
+                                        "[c1,0.1.a,0.2.b,0.3.c,0.4.d,0.5.e]",
+                                        "[c1,0.1.1234567890123456789012345678901234567890"
+                                        "123456789012345678901234]",
+                                        "[t1234567890123456789012345678901234567890]"};
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        snprintf(text, sizeof(text), "%s:8000:400%s:", standing.folder, wrong[i]);
+        assert_int_equal(nvt_standing_parse(text, &again), 0);
+        if (!nvt_standing_make(&again, 0, 0) || errno != EPROTO)
+            fail_msg("%s was taken", wrong[i]);
+    }
+    snprintf(text, sizeof(text), "%s:8000:400[c3:", standing.folder);
+    assert_int_equal(nvt_standing_parse(text, &again), -1);
+    rmdir(standing.folder);
+    free(page);
+    free(made);
+}
+
+/* Which counters a job was asked to count is known when somebody records it; why there are none, too. */
+static void counters_are_chosen(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        run("eval \"$(\"$0\" env -t nvtx,counters=cycles,L1-dcache-load-misses)\"; \"$1\" 3000 & "
+            "for i in $(seq 200); do \"$0\" ctl status | grep -q \"^processes.1$\" && break; "
+            "sleep 0.1; done; \"$0\" ctl start -o \"$2\"; sleep 0.3; \"$0\" ctl stop; wait; "
+            "sleep 0.2");
+    expect(&result, "stopped: ");
+    cli_result_free(&result);
+    struct nvt_trace *trace = trace_of("a.nvt");
+    assert_true(recorded_count(trace, "tick") > 3);
+    assert_true(trace->range_counts.count > 0);
+    assert_string_equal(nvt_trace_meta(trace, NVT_FACT_CHOSEN), "L1-dcache-load-misses");
+    char why[NVT_HARDWARE_WHY_MAX];
+    if (!nvt_hardware_counters(why, sizeof(why)))
+        assert_string_equal(nvt_trace_meta(trace, NVT_FACT_NO_HARDWARE), why);
+    else
+        assert_null(nvt_trace_meta(trace, NVT_FACT_NO_HARDWARE));
+    nvt_trace_free(trace);
+}
+
 static void expect_refused(const char *needle, const char *const words[])
 {
     const char *argv[8] = {"nvtally", "env"};
@@ -247,6 +346,12 @@ static void wrong_options(void **state)
     (void)state;
     EXPECT_REFUSED("--trace nvtx,cpu: cpu cannot be recorded later", "-t", "nvtx,cpu");
     EXPECT_REFUSED("--trace nope: there is no 'nope'", "--trace", "nope");
+    EXPECT_REFUSED("there is no counter 'cylces'", "-t", "counters=cylces");
+    EXPECT_REFUSED("--trace metrics: there is no 'nope'", "-t", "metrics=nope");
+    EXPECT_REFUSED("must be a rate from 10Hz to 200kHz", "-t", "metrics@1MHz");
+    EXPECT_REFUSED("--trace metrics=bf16: bf16, tf32, fp8, fp32 and bytes are counted over ranges: "
+                   "nvtally record --counters-of RANGE",
+                   "-t", "metrics=bf16");
     EXPECT_REFUSED("--trace none leaves nothing to record", "--trace", "none");
     EXPECT_REFUSED("--iteration needs --trace nvtx", "-t", "kernel", "--iteration", "x");
     EXPECT_REFUSED("--pytorch needs --trace nvtx", "-t", "kernel", "--pytorch");
@@ -295,10 +400,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_variable),
+        cmocka_unit_test(the_variable_has_counters),
         cmocka_unit_test(wrong_options),
         cmocka_unit_test(prints_variables),
         cmocka_unit_test(goes_with_the_job),
         cmocka_unit_test(records_when_asked),
+        cmocka_unit_test(counters_are_chosen),
         cmocka_unit_test(recorders_follow_one_another),
         cmocka_unit_test(two_at_once),
         cmocka_unit_test(records_steps),

@@ -289,6 +289,39 @@ static void a_cut_keeps_the_names(void **state)
     nvt_trace_free(trace);
 }
 
+/* A job that was there before anybody asked (nvtally env) is sampled from then on. */
+static void metrics_are_sampled_later(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "mkdir -p \"$NVTALLY_TMPDIR\"; sh -c '"
+        "eval \"$(\"$0\" env -t nvtx,kernel,metrics=throughput@1kHz)\"; \"$1\" sampled & "
+        "for i in $(seq 300); do \"$0\" ctl status | grep -q \"^processes.1$\" && break; "
+        "sleep 0.1; done; \"$0\" ctl start -o \"$2\"; wait $!' \"$0\" \"$1\" \"$2\"; "
+        "status=$?; for i in $(seq 100); do [ -z \"$(ls \"$NVTALLY_TMPDIR\")\" ] && break; "
+        "sleep 0.1; done; exit $status";
+    char stand_in[600], folder[600];
+    uint32_t gaps;
+    snprintf(stand_in, sizeof(stand_in), "NVTALLY_CUPTI=%s",
+             cli_built("tests/libcupti-stand-in.so"));
+    snprintf(folder, sizeof(folder), "NVTALLY_TMPDIR=%s/sessions", cli_folder);
+    const char *environment[] = {
+        stand_in, folder, "STAND_IN_REFUSES=", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
+        NULL};
+    const struct cli_options options = {.environment = environment};
+    const char *path = cli_in(cli_folder, "later.nvt");
+    const char *argv[] = {"sh", "-c", script, cli_built("nvtally"), cli_client("device"),
+                          path, NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    if (result.status)
+        fail_msg("ended with status %d: %s", result.status, result.err);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace_at(path);
+    assert_int_equal(count_metrics(trace), 8);
+    assert_true(count_samples(trace, counter_named(trace, "SMs Active"), 1000000, &gaps) >= 100);
+    nvt_trace_free(trace);
+}
+
 /* --- counters of ranges --------------------------------------------------------------------------- */
 
 /* Launches of each: 2, 3 and 4; the first made the context, and was not counted. */
@@ -424,6 +457,7 @@ int main(void)
         cmocka_unit_test(sampling_begins_again_behind_an_overflow),
         cmocka_unit_test(killed_processes_leave_their_samples),
         cmocka_unit_test(a_cut_keeps_the_names),
+        cmocka_unit_test(metrics_are_sampled_later),
         cmocka_unit_test(ranges_are_counted),
         cmocka_unit_test(ranges_that_are_not_counted_are_said),
         cmocka_unit_test(images_are_kept),
