@@ -301,6 +301,7 @@ static void the_time_of_a_copy_says_nothing(void **state)
                                is_copy ? "; it had waited 86397 s when its file was last changed, "
                                        : "; it had waited 697 s when its file was last changed"));
         assert_int_equal(findings.items[0].confidence, is_copy ? NVT_POSSIBLE : NVT_LIKELY);
+        assert_true(findings.items[0].cost_ns == (is_copy ? 0 : 697e9));
         free(findings.items);
     }
 }

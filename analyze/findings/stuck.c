@@ -274,6 +274,8 @@ static int tell(const struct nvt_rule *rule, const struct nvt_flight_job *job, u
     nvt_case_name(job->ranks[first->rank].from, finding.where, sizeof(finding.where));
     finding.trace = trace_of(job, first->rank);
     finding.per = "at the end";
+    finding.cost_ns = (double)stuck->blocked;
+    finding.whole_ns = 0;
     name_stuck(job, stuck, name, sizeof(name));
     switch (stuck->kind) {
     case NVT_FLIGHT_MISSING:

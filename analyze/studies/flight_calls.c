@@ -429,6 +429,9 @@ static int add_stuck(struct finder *finder, uint32_t group)
         .waited = of->has_timed_out || of->waited == INT64_MAX ? -1 : of->waited};
     stuck->is_unsure = of->timeout && stuck->waited > of->timeout &&
                        stuck->waited - of->timeout > NVT_FLIGHT_LATE_NS;
+    stuck->blocked = of->has_timed_out                        ? of->timeout
+                     : stuck->waited > 0 && !stuck->is_unsure ? stuck->waited
+                                                              : 0;
     int failed = of->from >= 0 ? sort_ends(finder, stuck, group) : 0;
     for (uint32_t i = 0; of->from < 0 && i < of->member_count && !failed; i++)
         failed = sort_member(finder, stuck, group, of->members[i]);

@@ -54,7 +54,8 @@ struct nvt_flight_stuck {
     int64_t since; /* ns since 1970: the first call of it */
     int64_t
         waited; /* ns: how long a rank had waited when its file was last changed; -1: that is not known, or not needed */
-    int is_unsure;                 /* the files are too late to say so */
+    int is_unsure;   /* the files are too late to say so */
+    int64_t blocked; /* ns: as long as that, or the time-out that expired; 0: it is not known */
     struct nvt_flight_call *calls; /* owned, in the order of ranks */
     uint32_t call_count;
     uint32_t *
