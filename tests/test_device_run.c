@@ -856,7 +856,19 @@ static void counters_are_held_against_what_is_known(void **state)
         "case \"$* \" in *metrics@1kHz*) NS=1010 ;; *@10kHz*) NS=1050 ;; *@100kHz*) NS=1500 ;; "
         "esac\n"
         "export NS; while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\" ;;\n"
-        "stats) echo ':device,GPU 0,dram__bytes_read.sum.per_second,B/s,1,0,2000000000,100,500,490,"
+        "stats) case $3 in nvtx_counters)\n"
+        "echo 'PID,Domain,Counter,Unit,Samples,First,Last,Min,Avg,Time "
+        "Avg,Max,StdDev,Change,Change/s'\n"
+        "row() { echo \"7,Ranges of GPU 0,$1,$2,5,$3,$3,$4,$3,$3,$5,0,0,0\"; }\n"
+        "case $6 in\n"
+        "*bf16*) row '\"Tensor FLOPs, bf16\"' FLOP 2.02e+3 2000 2040; row 'DRAM bytes read' B 9 9 "
+        "9 ;;\n"
+        "*tf32*) row '\"Tensor FLOPs, tf32\"' FLOP ${TF32-1.98e+3} 1970 1990 ;;\n"
+        "*fp32*) row 'fp32 additions' FLOP 10 8 12; row 'fp32 fused multiply-adds' '2 FLOP' 1000 "
+        "995 "
+        "1005 ;;\n"
+        "esac; exit ;; esac\n"
+        "echo ':device,GPU 0,dram__bytes_read.sum.per_second,B/s,1,0,2000000000,100,500,490,"
         "510'\n"
         "echo ':to host,GPU 0,pcie__write_bytes.sum.per_second,B/s,1,0,1000000000,100,700,1,900' "
         ";;\n"
@@ -866,15 +878,20 @@ static void counters_are_held_against_what_is_known(void **state)
         "printf 'moved\\tdevice\\tdram__bytes_read.sum.per_second\\t%s\\n' \"${MOVED-1000}\"\n"
         "printf 'moved\\tto host\\tpcie__write_bytes.sum.per_second\\t690\\n'\n";
     put_device("metrics", program);
+    static const char gemm[] = "#!/bin/sh\nprintf 'multiplied\\t2000\\n'\n";
     put_program("metrics/device", "copies", copies);
+    put_program("metrics/device", "gemm", gemm);
     struct cli_result result = run_stood_in("metrics", "", (const char *[]){"metrics", NULL});
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "metrics: ok: 2 of 2 within 5 %; see metrics-truth.txt"));
+    assert_non_null(strstr(result.err, "metrics: ok: 5 of 5 within 5 %; see metrics-truth.txt"));
     cli_result_free(&result);
     const char *work = strdup(cli_in(cli_in(cli_folder, "metrics"), "work"));
     char *table = cli_read_file(cli_in(work, "metrics-truth.txt"), NULL);
     assert_non_null(strstr(table, "1000   1.000  [0.980 1.020]\n"));
     assert_non_null(strstr(table, "700   1.014  [0.001 1.304]\n"));
+    assert_non_null(strstr(table, "2020   1.010  [1.000 1.020]\n"));
+    assert_non_null(strstr(table, "1980   0.990  [0.985 0.995]\n"));
+    assert_non_null(strstr(table, "2010   1.005  [0.999 1.011]\n"));
     free(table);
     table = cli_read_file(cli_in(work, "metrics-cost.txt"), NULL);
     assert_non_null(strstr(table, "\nbare      1.000   1.000   1.000\n"));
@@ -885,13 +902,21 @@ static void counters_are_held_against_what_is_known(void **state)
     assert_non_null(strstr(held, "--precision bf16"));
     assert_non_null(strstr(held, "fragmented"));
     assert_non_null(strstr(held, "metrics@100Hz"));
+    assert_non_null(strstr(held, "--counters-of gemm --trace nvtx,kernel,metrics=tf32"));
     free(held);
     setenv("MOVED", "1100", 1);
     result = run_stood_in("metrics", "", (const char *[]){"--again", "metrics", NULL});
     unsetenv("MOVED");
     cli_expect_status(&result, 1);
-    assert_non_null(
-        strstr(result.err, "metrics: failed: bytes of copies: 1 of 2 within 5 %, see metrics-"));
+    assert_non_null(strstr(result.err,
+                           "metrics: failed: bytes of copies and FLOPs of GEMMs: 4 of 5 "
+                           "within 5 %, see metrics-"));
+    cli_result_free(&result);
+    setenv("TF32", "0", 1); /* products that used other units */
+    result = run_stood_in("metrics", "", (const char *[]){"--again", "metrics", NULL});
+    unsetenv("TF32");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "4 of 5 within 5 %, see metrics-"));
     cli_result_free(&result);
     setenv("REFUSED", "device 0: permission denied", 1);
     result = run_stood_in("metrics", "", (const char *[]){"--again", "metrics", NULL});

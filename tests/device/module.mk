@@ -2,7 +2,7 @@
 #   build/device/check                the comparison
 #   build/device/libcheck-*.so        the operations: reference (host, double), host (float), cuda
 #   build/device/libcheck-broken*.so  with operations that are wrong, for the test of the check
-#   build/device/managed, endings, copies, cupti_cost  programs that are run there
+#   build/device/managed, endings, copies, gemm, cupti_cost  programs that are run there
 #   build/device/cupti_alone.so    CUPTI in a program, asked as the collector asks it, and nothing else of the collector
 CHECK_SRC     := $(filter-out tests/device/check.c tests/device/cupti_alone.c,$(sort $(wildcard tests/device/*.c)))
 CHECK_PIPELINE := $(sort $(wildcard kernels/pipeline/*.c))
@@ -46,10 +46,12 @@ $(BUILD)/device/check: tests/device/check.c tests/device/check.h
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -o $@ -ldl -lm
 
 # A program with managed memory, to be recorded; and what CUPTI takes by itself.
-$(BUILD)/device/managed $(BUILD)/device/endings $(BUILD)/device/copies $(BUILD)/device/cupti_cost: $(BUILD)/device/%: tests/device/%.cu
+$(BUILD)/device/managed $(BUILD)/device/endings $(BUILD)/device/copies $(BUILD)/device/gemm $(BUILD)/device/cupti_cost: $(BUILD)/device/%: tests/device/%.cu
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(NVCC_CODE) $(call vendors,$(NVTX_INC) $(CUPTI_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl -o $@
+	$(Q)$(HERE) $(NVCC) $(filter-out -Xcompiler -fPIC%,$(NVCC_FLAGS)) $(NVCC_CODE) $(call vendors,$(NVTX_INC) $(CUPTI_INC)) -Xcompiler -Wall,-Wextra $(NVCC_WERROR) $< -ldl $(DEVICE_LIBS) -o $@
+
+$(BUILD)/device/gemm: DEVICE_LIBS := -lcublas $(if $(wildcard $(CUDA_ROOT)/lib64/libcublas.so*),-Xlinker -rpath$(,)$(CUDA_ROOT)/lib64)
 
 # Of the collector it has what asks CUPTI, and what that needs.
 CUPTI_ALONE_SRC := tests/device/cupti_alone.c $(patsubst %,collectors/inject/cupti_%.c,api endings find levels state) $(INJECT_LIB_SRC)
@@ -59,7 +61,7 @@ $(BUILD)/device/cupti_alone.so: $(call pic,$(CUPTI_ALONE_SRC))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
 
-CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda)) $(if $(HAVE_NVCC),$(BUILD)/device/managed $(BUILD)/device/endings $(BUILD)/device/copies $(if $(CUPTI_INC),$(BUILD)/device/cupti_cost $(BUILD)/device/cupti_alone.so))
+CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda)) $(if $(HAVE_NVCC),$(BUILD)/device/managed $(BUILD)/device/endings $(BUILD)/device/copies $(BUILD)/device/gemm $(if $(CUPTI_INC),$(BUILD)/device/cupti_cost $(BUILD)/device/cupti_alone.so))
 
 device: all $(CHECK_HERE) ## what tests/device/run needs on a machine with a GPU: a C compiler, make and CUDA suffice
 
