@@ -298,6 +298,26 @@ static void clocks_are_converted(void **state)
 }
 
 /* Each snapshot puts a clock as far ahead of the one before as times go: sums stay numbers, and what is beyond is no time. */
+/* A trace may have a clock of its own; where it has another besides, they are hardly the same. */
+static void clocks_that_nothing_relates_are_noted(void **state)
+{
+    (void)state;
+    for (uint64_t ns = 10; ns < 30; ns += 10) {
+        nvt_proto_number(&packet, 58, 99);
+        put_event(ns, INSTANT, 0, NULL, "own");
+    }
+    struct nvt_trace *trace = read_file();
+    assert_int_equal(trace->marks.count, 2);
+    assert_true(!trace->notes || !strstr(trace->notes, "clocks"));
+    nvt_trace_free(trace);
+    put_event(30, INSTANT, 0, NULL, "of the trace");
+    trace = read_file();
+    assert_int_equal(trace->marks.count, 3);
+    assert_non_null(strstr(trace->notes, "times on clocks that no snapshot before them relates to "
+                                         "the trace's are taken as they are (2)"));
+    nvt_trace_free(trace);
+}
+
 static void clocks_that_run_away_have_no_times(void **state)
 {
     (void)state;
@@ -383,6 +403,34 @@ static void ends_may_come_first(void **state)
 }
 
 /* Perfetto's importer sorts by time: so does what is read, where a track has its slices in another order. */
+/* An event of Chrome's, with an id where it is not 0. */
+static void put_legacy(uint64_t time, char phase, const char *name, uint64_t id)
+{
+    at(time);
+    nvt_proto_number(&message, 11, 7);
+    nvt_proto_text(&message, 23, name);
+    nvt_proto_number(&inner, 2, (uint64_t)phase);
+    if (id)
+        nvt_proto_number(&inner, 6, id);
+    nvt_proto_message(&message, 6, &inner);
+    nvt_proto_message(&packet, 11, &message);
+    put_packet(1);
+}
+
+static void events_of_chrome_may_be_in_any_order(void **state)
+{
+    (void)state;
+    put_legacy(900, 'E', "a", 0);
+    put_legacy(400, 'B', "a", 0);
+    put_legacy(300, 'e', "b", 5);
+    put_legacy(100, 'b', "b", 5);
+    struct nvt_trace *trace = read_file();
+    assert_int_equal(trace->ranges.count, 2);
+    assert_span(trace, "a", 400, 900);
+    assert_span(trace, "b", 100, 300);
+    nvt_trace_free(trace);
+}
+
 static void slices_may_be_in_any_order(void **state)
 {
     (void)state;
@@ -676,10 +724,12 @@ int main(void)
         TEST(a_sequence_has_a_track),
         TEST(clocks_are_converted),
         TEST(clocks_that_run_away_have_no_times),
+        TEST(clocks_that_nothing_relates_are_noted),
         TEST(differences_add_up_to_times),
         TEST(ids_below_zero_are_none),
         TEST(ends_may_come_first),
         TEST(slices_may_be_in_any_order),
+        TEST(events_of_chrome_may_be_in_any_order),
         TEST(counters_have_units),
         TEST(rocprof_has_devices),
         TEST(kineto_has_devices),

@@ -397,6 +397,9 @@ static void note_counts(const struct nvt_perfetto *reader, int cut)
         const char *what;
     } notes[] = {
         {reader->dropped, "packets were lost while this was recorded, or what they refer to"},
+        {reader->told_times ? reader->untold_times : 0,
+         "times on clocks that no snapshot before them relates to the trace's are taken as they "
+         "are"},
         {reader->lost_chunks, "chunks were lost in the buffers that this was recorded in"},
         {reader->damaged, "packets are damaged: what they hold was read in part or not at all"},
         {reader->unnamed, "references to names that are not in the file"},
@@ -445,6 +448,7 @@ static int read_packets(const char *path, struct nvt_trace *trace, int keeps_sli
     reader->keeps_slices = keeps_slices;
     reader->kineto = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
+    reader->kineto.keeps_pairs = keeps_slices;
     int status = nvt_wire_read(path, on_packet, reader, &cut, &own);
     if (!status) {
         status = nvt_perfetto_finish_events(reader);
@@ -455,7 +459,7 @@ static int read_packets(const char *path, struct nvt_trace *trace, int keeps_sli
         status = status ? status : nvt_kineto_finish(&reader->kineto, is_of_others);
         trace->recorder = is_of_others ? NVT_BY_OTHERS : NVT_BY_PYTORCH;
     }
-    *is_unordered = reader->has_unordered;
+    *is_unordered = reader->has_unordered || reader->kineto.has_unordered;
     release(reader);
     if (status && err)
         *err = own;

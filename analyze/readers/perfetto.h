@@ -133,8 +133,9 @@ struct nvt_perfetto {
     int64_t last_pid;
     uint64_t packets, dropped, unnamed, damaged, others, without_end, without_begin, early_count;
     uint64_t lost_chunks;
-    unsigned says; /* NVT_PERFETTO_SAYS_…, of the event that is being read */
-    int is_inner;  /* within compressed packets */
+    uint64_t told_times, untold_times; /* on the trace's clock, or one that is known; on others */
+    unsigned says;                     /* NVT_PERFETTO_SAYS_…, of the event that is being read */
+    int is_inner;                      /* within compressed packets */
 };
 
 /* A packet. `time`: on the trace's clock; INT64_MIN: it has none. */

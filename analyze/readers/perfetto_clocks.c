@@ -45,6 +45,7 @@ int nvt_perfetto_moment(struct nvt_perfetto *reader, struct nvt_perfetto_sequenc
             return -1;
         from->last = ns;
     }
+    *(from && !from->has_moment ? &reader->untold_times : &reader->told_times) += 1;
     if (from && from->has_moment &&
         (__builtin_add_overflow(ns, from->to - from->from, &ns) || ns > MOST || ns < -MOST))
         return -1;
