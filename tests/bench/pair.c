@@ -1,8 +1,9 @@
 /*
  * The cost of an NVTX push+pop pair, beside its floor: two time-stamp reads in the same loop.
  *
- *   pair THREADS ROUNDS          bursts that a ring holds, with a rest after each; prints for each kind
- *                                of name: ns a pair, the floor's, and the median ratio with its spread
+ *   pair THREADS ROUNDS [cpu]    bursts that a ring holds, with a rest after each; prints for each kind
+ *                                of name: ns a pair, the floor's, and the median ratio with its spread;
+ *                                cpu: of CPU time, which other work on the machine does not change much
  *   pair sustained THREADS N     N pairs a thread without a rest: pairs a second and ns a pair
  *   pair spaced THREADS N        the same with 10 us of work in each pair
  *
@@ -25,7 +26,7 @@
 enum kind { LITERAL, DYNAMIC, KINDS };
 static const char *const kind_names[] = {"literal name", "dynamic name"};
 
-static int threads, rounds;
+static int threads, rounds, is_cpu_time;
 static pthread_barrier_t barrier;
 static double *floors, *costs; /* [kind][thread][round], ns a pair */
 
@@ -68,9 +69,18 @@ static void rest(void)
     nanosleep(&moment, NULL);
 }
 
+static int64_t now(void)
+{
+    struct timespec spent;
+    if (!is_cpu_time)
+        return nvt_monotonic_ns();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (int64_t)spent.tv_sec * 1000000000 + spent.tv_nsec;
+}
+
 static double since(int64_t start)
 {
-    return (double)(nvt_monotonic_ns() - start) / BURST;
+    return (double)(now() - start) / BURST;
 }
 
 static void *measure(void *argument)
@@ -83,12 +93,12 @@ static void *measure(void *argument)
     for (int round = -3; round < rounds; round++) {
         for (int kind = 0; kind < KINDS; kind++) {
             pthread_barrier_wait(&barrier);
-            int64_t start = nvt_monotonic_ns();
+            int64_t start = now();
             floor_burst(clock);
             double lowest = since(start);
             rest();
             pthread_barrier_wait(&barrier);
-            start = nvt_monotonic_ns();
+            start = now();
             if (kind == LITERAL)
                 literal_burst();
             else
@@ -172,6 +182,7 @@ int main(int argc, char **argv)
     }
     threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
     rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 200;
+    is_cpu_time = argc > 3 && !strcmp(argv[3], "cpu");
     if (threads < 1 || threads > 64 || rounds < 1 || rounds > ROUNDS)
         return 2;
     bursts();
