@@ -463,6 +463,14 @@ static void commands_take_windows(void **state)
     assert_non_null(strstr(result.out, "nvtally:iteration\n"));
     assert_null(strstr(result.out, ",4,"));
     assert_null(strstr(result.out, "linear size"));
+    assert_null(strstr(result.err, "the window is the first"));
+    cli_result_free(&result);
+    /* Which of several ranges it is, if nobody said so. */
+    result = COMMAND("stats", "-r", "nvtx_sum", "-f", "csv", "t.nvt", "--filter-nvtx", "iteration");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err,
+                           "the window is the first of 4 ranges 'iteration': behind the "
+                           "name, /1 is the second, /3 the last"));
     cli_result_free(&result);
     result = COMMAND("stats", "t.nvt", "--filter-nvtx", "iteration/2", "--filter-time", "0s/");
     cli_expect_status(&result, 0);

@@ -90,6 +90,7 @@ struct spans {
     struct span *ranges; /* a process each, cut to the time */
     struct span all;     /* the first to the last of them */
     struct span *opened; /* the ranges as they are */
+    uint64_t others; /* ranges of a process that would be the window, too, as no number was given */
 };
 
 static int is_in(struct span span, int64_t time)
@@ -200,6 +201,7 @@ static int place_range(const char *text, struct spans *spans, struct nvt_error *
         return nvt_fail_at(err, trace->path, -1,
                            "--filter-nvtx %s: there are %llu of them, the last is %llu", text,
                            (unsigned long long)most, (unsigned long long)most - 1);
+    spans->others = way % 2 ? 0 : most - 1;
     return 0;
 }
 
@@ -496,6 +498,15 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
     int status = place_all(window, &spans, err);
     if (!status && (cut_tables(&spans, trace) || set_condition(window, trace)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    /* Of a job that is said once. */
+    const int is_told = !trace->processes.count || trace->processes.rank[0] == NVT_NONE ||
+                        trace->processes.rank[0] == 0;
+    if (!status && spans.others && is_told)
+        nvt_trace_note(trace,
+                       "the window is the first of %llu ranges '%.80s': behind the name, /1 is the "
+                       "second, /%llu the last",
+                       (unsigned long long)spans.others + 1, window->range,
+                       (unsigned long long)spans.others);
     if (!status)
         set_extent(&spans, trace);
     if (!status && note_cut(trace))
