@@ -53,16 +53,22 @@ static int put_kernel(struct nvt_buffer *text, const struct nvt_trace *trace, ui
 {
     const struct nvt_kernels *kernels = &trace->kernels;
     uint32_t collective = kernels->collective[kernel];
-    int failed = nvt_buffer_printf(text, ",\"grid\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
-                                   kernels->grid_x[kernel], kernels->grid_y[kernel],
-                                   kernels->grid_z[kernel]);
-    failed |= nvt_buffer_printf(text, ",\"block\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
-                                kernels->block_x[kernel], kernels->block_y[kernel],
-                                kernels->block_z[kernel]);
-    failed |= nvt_buffer_printf(
-        text, ",\"registers per thread\":%" PRIu32 ",\"shared memory\":%" PRIu64,
-        kernels->registers[kernel],
-        (uint64_t)kernels->static_shared[kernel] + kernels->dynamic_shared[kernel]);
+    const uint64_t shared =
+        (uint64_t)kernels->static_shared[kernel] + kernels->dynamic_shared[kernel];
+    int failed = 0;
+    if (kernels->grid_x[kernel])
+        failed |= nvt_buffer_printf(text, ",\"grid\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
+                                    kernels->grid_x[kernel], kernels->grid_y[kernel],
+                                    kernels->grid_z[kernel]);
+    if (kernels->block_x[kernel])
+        failed |= nvt_buffer_printf(text, ",\"block\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
+                                    kernels->block_x[kernel], kernels->block_y[kernel],
+                                    kernels->block_z[kernel]);
+    if (kernels->registers[kernel])
+        failed |= nvt_buffer_printf(text, ",\"registers per thread\":%" PRIu32,
+                                    kernels->registers[kernel]);
+    if (kernels->registers[kernel] || shared)
+        failed |= nvt_buffer_printf(text, ",\"shared memory\":%" PRIu64, shared);
     if (kernels->graph[kernel])
         failed |= nvt_buffer_printf(text, ",\"graph id\":%" PRIu64 ",\"graph node id\":%" PRIu64,
                                     kernels->graph[kernel], kernels->graph_node[kernel]);

@@ -12,10 +12,15 @@
 
 static void put_kernel(struct nvt_table *table, const struct nvt_kernels *kernels, uint32_t at)
 {
-    nvt_table_more(table, kernels->grid_x[at], kernels->grid_y[at], kernels->grid_z[at],
-                   kernels->block_x[at], kernels->block_y[at], kernels->block_z[at],
-                   kernels->registers[at], kernels->static_shared[at] / NVT_MEGABYTE,
-                   kernels->dynamic_shared[at] / NVT_MEGABYTE);
+    const uint32_t grid = kernels->grid_x[at], block = kernels->block_x[at];
+    const int has_shared =
+        kernels->registers[at] || kernels->static_shared[at] || kernels->dynamic_shared[at];
+    nvt_table_more(table, NVT_IF(grid, grid), NVT_IF(grid, kernels->grid_y[at]),
+                   NVT_IF(grid, kernels->grid_z[at]), NVT_IF(block, block),
+                   NVT_IF(block, kernels->block_y[at]), NVT_IF(block, kernels->block_z[at]),
+                   NVT_IF(kernels->registers[at], kernels->registers[at]),
+                   NVT_IF(has_shared, kernels->static_shared[at] / NVT_MEGABYTE),
+                   NVT_IF(has_shared, kernels->dynamic_shared[at] / NVT_MEGABYTE));
 }
 
 /* nsys shows the kind of a memset's memory as its source. */

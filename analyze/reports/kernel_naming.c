@@ -9,7 +9,9 @@
 
 const char *nvt_shape_text(uint32_t x, uint32_t y, uint32_t z, char text[NVT_SHAPE_MAX])
 {
-    snprintf(text, NVT_SHAPE_MAX, "%4" PRIu32 " %4" PRIu32 " %4" PRIu32, x, y, z);
+    *text = 0;
+    if (x)
+        snprintf(text, NVT_SHAPE_MAX, "%4" PRIu32 " %4" PRIu32 " %4" PRIu32, x, y, z);
     return text;
 }
 

@@ -202,6 +202,9 @@ static struct nvt_value stored_value(const struct nvt_shown_table *table,
     case NVT_MEANS_TIME_OR_NONE:
         return (int64_t)stored == INT64_MIN ? no_value : integer((int64_t)stored);
     default:
+        if (column->unknown == NVT_UNKNOWN_WITH_REGISTERS && !stored &&
+            !part->trace->kernels.registers[row])
+            return no_value;
         if (column->target == NVT_TABLE_COUNT)
             return number_of(column, what, stored);
         return stored == NVT_NONE ? no_value
@@ -322,6 +325,9 @@ uint64_t nvt_model_key(const struct nvt_model *model, const struct nvt_shown_tab
     case NVT_SHOWN_RANGE_NAME:
         return in->op_ranges[row] == NVT_NONE ? UINT64_MAX : in->op_range_names[row];
     default:
+        if (what->unknown == NVT_UNKNOWN_WITH_REGISTERS &&
+            nvt_model_value(model, table, column, part, row).type == NVT_VALUE_IS_NULL)
+            return UINT64_MAX;
         return nvt_model_stored(in->trace, table->layout, what->stored, row);
     }
 }

@@ -34,7 +34,8 @@ enum nvt_unknown {
     NVT_UNKNOWN_NONE,
     NVT_UNKNOWN_LEAST,
     NVT_UNKNOWN_MINUS,
-    NVT_UNKNOWN_AND_1
+    NVT_UNKNOWN_AND_1,
+    NVT_UNKNOWN_WITH_REGISTERS
 };
 
 struct nvt_shown_column {

@@ -4,15 +4,16 @@
 #include "../../lib/count_of.h"
 #include "model.h"
 
-#define NOT_A_TABLE NVT_TABLE_COUNT
-#define OF_apis     NVT_UNKNOWN_NONE, NVT_TABLE_apis
-#define OF_ranges   NVT_UNKNOWN_NONE, NVT_TABLE_ranges
-#define NEVER       NVT_UNKNOWN_NEVER, NOT_A_TABLE
-#define ZERO        NVT_UNKNOWN_ZERO, NOT_A_TABLE
-#define NONE        NVT_UNKNOWN_NONE, NOT_A_TABLE
-#define LEAST       NVT_UNKNOWN_LEAST, NOT_A_TABLE
-#define MINUS       NVT_UNKNOWN_MINUS, NOT_A_TABLE
-#define AND_1       NVT_UNKNOWN_AND_1, NOT_A_TABLE
+#define NOT_A_TABLE    NVT_TABLE_COUNT
+#define OF_apis        NVT_UNKNOWN_NONE, NVT_TABLE_apis
+#define OF_ranges      NVT_UNKNOWN_NONE, NVT_TABLE_ranges
+#define NEVER          NVT_UNKNOWN_NEVER, NOT_A_TABLE
+#define ZERO           NVT_UNKNOWN_ZERO, NOT_A_TABLE
+#define NONE           NVT_UNKNOWN_NONE, NOT_A_TABLE
+#define LEAST          NVT_UNKNOWN_LEAST, NOT_A_TABLE
+#define MINUS          NVT_UNKNOWN_MINUS, NOT_A_TABLE
+#define AND_1          NVT_UNKNOWN_AND_1, NOT_A_TABLE
+#define WITH_REGISTERS NVT_UNKNOWN_WITH_REGISTERS, NOT_A_TABLE
 
 /* What columns.def says. */
 static const struct about_table {

@@ -45,7 +45,7 @@ static void take_keys(struct making *making, size_t part, uint32_t row, uint32_t
     for (uint32_t k = 0; k < what->key_count; k++) {
         const struct nvt_shown_column *column = &what->table->columns[what->keys[k]];
         uint64_t *out = making->block[k];
-        if (column->kind == NVT_SHOWN_STORED) {
+        if (column->kind == NVT_SHOWN_STORED && column->unknown != NVT_UNKNOWN_WITH_REGISTERS) {
             const struct nvt_layout_column *stored = &what->table->layout->columns[column->stored];
             const char *values = nvt_layout_values(trace, what->table->layout, column->stored);
             nvt_layout_take(stored, values + (size_t)row * stored->width, count, out);

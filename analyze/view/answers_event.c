@@ -89,15 +89,20 @@ static void put_range_fields(struct event *event)
 static void put_kernel_fields(struct event *event, uint32_t detail)
 {
     const struct nvt_kernels *kernels = &event->trace->kernels;
-    put_field(event, "grid", "%" PRIu32 " x %" PRIu32 " x %" PRIu32, kernels->grid_x[detail],
-              kernels->grid_y[detail], kernels->grid_z[detail]);
-    put_field(event, "block", "%" PRIu32 " x %" PRIu32 " x %" PRIu32, kernels->block_x[detail],
-              kernels->block_y[detail], kernels->block_z[detail]);
-    put_field(event, "registers per thread", "%" PRIu32, kernels->registers[detail]);
+    const uint64_t shared =
+        (uint64_t)kernels->static_shared[detail] + kernels->dynamic_shared[detail];
+    if (kernels->grid_x[detail])
+        put_field(event, "grid", "%" PRIu32 " x %" PRIu32 " x %" PRIu32, kernels->grid_x[detail],
+                  kernels->grid_y[detail], kernels->grid_z[detail]);
+    if (kernels->block_x[detail])
+        put_field(event, "block", "%" PRIu32 " x %" PRIu32 " x %" PRIu32, kernels->block_x[detail],
+                  kernels->block_y[detail], kernels->block_z[detail]);
+    if (kernels->registers[detail])
+        put_field(event, "registers per thread", "%" PRIu32, kernels->registers[detail]);
     if (kernels->local_memory[detail])
         put_bytes(event, "local memory, in all", kernels->local_memory[detail]);
-    put_bytes(event, "shared memory per block",
-              (uint64_t)kernels->static_shared[detail] + kernels->dynamic_shared[detail]);
+    if (kernels->registers[detail] || shared)
+        put_bytes(event, "shared memory per block", shared);
     if (kernels->graph[detail])
         put_field(event, "graph, node", "%" PRIu64 ", %" PRIu64, kernels->graph[detail],
                   kernels->graph_node[detail]);
