@@ -55,6 +55,10 @@ const char *nvt_render_separated(char out[NVT_NUMBER_MAX])
 
 static void shortest(double value, char out[NVT_NUMBER_MAX])
 {
+    if (fabs(value) < 1e15 && value == trunc(value)) {
+        snprintf(out, NVT_NUMBER_MAX, "%.0f", value);
+        return;
+    }
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(out, NVT_NUMBER_MAX, "%.*g", digits, value);
         if (strtod(out, NULL) == value)
@@ -114,13 +118,19 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
     return out;
 }
 
+/* Whether somebody asked for it by this name, and knows its unit: results of SQL. */
+static int is_named(const struct nvt_column *column)
+{
+    return column->flags & NVT_ASKED && column->flags & NVT_PLAIN;
+}
+
 const char *nvt_render_heading(const struct nvt_column *column, char *out, size_t size)
 {
     const size_t length = strlen(column->heading), unit = strlen(column->unit);
     const char *end = column->heading + length;
     const int has_unit =
         length > unit && end[-(ptrdiff_t)unit - 1] == '_' && !strcmp(end - unit, column->unit);
-    if (!unit || has_unit || (length && end[-1] == ')'))
+    if (!unit || has_unit || is_named(column) || (length && end[-1] == ')'))
         snprintf(out, size, "%s", column->heading);
     else
         snprintf(out, size, "%s (%s)", column->heading, column->unit);

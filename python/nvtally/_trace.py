@@ -167,7 +167,7 @@ class Trace:
     def __init__(self, *paths, plain_names=False):
         self._handle = ctypes.c_void_p()
         array = (ctypes.c_char_p * len(paths))(*[_encoded_path(path) for path in paths])
-        self.paths = [os.fspath(path) for path in paths]
+        self.paths = [os.fsdecode(path) for path in paths]
         check(lib.nvtally_trace_open(array, len(paths), int(plain_names), ctypes.byref(self._handle)))
 
     def close(self):
