@@ -198,6 +198,11 @@ static int answer_in_time(struct nvt_sql *sql, const char *text,
 
 /* --- statements --- */
 
+static int is_one_document(const struct nvt_format *format)
+{
+    return !strcmp(format->name, "facts") || !strcmp(format->name, "json");
+}
+
 /* Run statements and print what they give. 0, NVT_SQL_NEEDS_ROWS, or -1 with err. */
 static int answer(struct nvt_sql *sql, const char *text, const struct request *request,
                   struct nvt_error *err)
@@ -206,8 +211,17 @@ static int answer(struct nvt_sql *sql, const char *text, const struct request *r
     struct nvt_tables tables = {
         .terminal = screen.width, .is_coloured = screen.is_coloured, .wider = "-f column"};
     int status = answer_in_time(sql, text, &request->limits, &tables, err);
+    /* Facts without a table say why, by the last note. */
+    if (!status && nvt_sql_cannot(sql) && !strcmp(request->format->name, "facts"))
+        nvt_tables_free(&tables);
     if (!status)
         status = nvt_command_render(&tables, request->format, request->input, stdout, err);
+    else if (status < 0 && tables.count && !is_one_document(request->format)) {
+        /* Of several statements those before the wrong one have their results. */
+        struct nvt_error other = NVT_ERROR_INIT;
+        (void)nvt_command_render(&tables, request->format, request->input, stdout, &other);
+        (void)fflush(stdout);
+    }
     nvt_tables_free(&tables);
     return status;
 }

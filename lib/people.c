@@ -32,7 +32,8 @@ static const struct unit *unit_of(const char *name)
 static const struct unit *unit_at(const struct nvt_table *table, size_t column)
 {
     const struct nvt_column *spec = nvt_table_column(table, column);
-    const int is_number = spec->type == NVT_INT || spec->type == NVT_REAL;
+    const int is_number = (spec->type == NVT_INT || spec->type == NVT_REAL) &&
+                          !(spec->flags & NVT_ASKED && spec->flags & NVT_PLAIN);
     if (spec->flags & NVT_MOMENT && !nvt_table_provenance(table)->has_begin)
         return unit_of("");
     return unit_of(is_number ? spec->unit : "");

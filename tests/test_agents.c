@@ -55,7 +55,40 @@ static void claims_are_checked(void **state)
         {"{\"finding\": \"late rank\", \"at_most\": 1}", 1, "it needs MPI or torch.distributed"},
         {"{\"finding\": \"scaling\"}", 1, "it needs runs that differ in a number"},
         {"{\"finding\": \"it's\"}", 1, ",unknown,,found,diagnose has no finding of that name"},
+    /* The same of queries: no row of a finding that nobody looked for means nothing. */
+#define OF_FINDINGS(condition)                                                                     \
+    "{\"query\": \"SELECT count(*) FROM findings WHERE " condition "\", \"equals\": 0}"
+#define UNKNOWN ",unknown,,0 within 0.5 %,"
+        {OF_FINDINGS("cause = 'sync-bound'"), 0, ",yes,0,"},
+        {OF_FINDINGS("cause = 'deadlock'"), 1,
+         UNKNOWN
+         "deadlock was not looked for: no OS calls in the trace (nvtally record --trace osrt)"},
+        {OF_FINDINGS("'DEADLOCK' = cause COLLATE NOCASE AND cost_ns > 5"), 1,
+         UNKNOWN "deadlock was not looked for"},
+        {OF_FINDINGS("cause LIKE 'Dead%'"), 1, UNKNOWN "deadlock was not looked for"},
+        {OF_FINDINGS("cause GLOB 'dead*'"), 1, UNKNOWN "deadlock was not looked for"},
+        {OF_FINDINGS("cause IN ('sync-bound', 'late rank')"), 1,
+         UNKNOWN "late rank was not looked for"},
+        {OF_FINDINGS("cause = 'scaling'"), 1,
+         UNKNOWN "scaling was not looked for: no runs that differ in a number"},
+        {OF_FINDINGS("cause = 'sync'"), 1, UNKNOWN "diagnose has no finding that is called sync"},
+        {OF_FINDINGS("cause = 'sync-bound' OR cost_ns < 0"), 0, ",yes,0,"},
+#undef UNKNOWN
+#undef OF_FINDINGS
         {"{\"query\": \"SELECT nope\", \"equals\": 1}", 1, "no such column"},
+        /* Integers of 64 bits, not the doubles next to them. */
+        {"{\"query\": \"SELECT 9007199254740993\", \"equals\": 9007199254740992, \"tolerance\": "
+         "0}",
+         1, ",no,9007199254740992,\"9007199254740992 within 0 %, not 9007199254740993\""},
+        {"{\"query\": \"SELECT 9007199254740993\", \"equals\": \"9007199254740993\", "
+         "\"tolerance\": 0}",
+         0, ",yes,"},
+        {"{\"query\": \"SELECT 9223372036854775807\", \"at_most\": 9223372036854775806}", 1,
+         ",no,"},
+        {"{\"query\": \"SELECT -9007199254740993\", \"at_least\": -9007199254740992}", 1, ",no,"},
+        {"{\"query\": \"SELECT 0.1\", \"equals\": 0.1, \"tolerance\": 0}", 0, ",yes,0.1,"},
+        {"{\"query\": \"SELECT 1e6\", \"equals\": 1000000, \"tolerance\": 0}", 0,
+         ",yes,1000000,1000000 within 0 %"},
         {"{\"query\": \"SELECT NULL\", \"equals\": 1}", 1, "the query answers NULL"},
         {"{\"query\": \"SELECT 'x'\", \"equals\": 1}", 1, "the query answers a text"},
         {"{\"query\": \"SELECT 1 WHERE 0\", \"equals\": 1}", 1, "the query has no row"},
@@ -235,6 +268,71 @@ static void long_messages(void **state)
     free(lines);
 }
 
+/* What the server answers to a call of a tool, behind one that opens the trace. */
+static char *answer_of(const char *call, const char *path)
+{
+    struct nvt_buffer lines = {0};
+    (void)nvt_buffer_printf(&lines,
+                            "{\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": "
+                            "\"open\", \"arguments\": {\"path\": \"%s\"}}}\n"
+                            "{\"id\": 2, \"method\": \"tools/call\", \"params\": {\"name\": %s}}\n",
+                            path, call);
+    assert_int_equal(nvt_buffer_append(&lines, "", 1), 0);
+    struct cli_result result = serve((const char *)lines.data);
+    const char *second = strchr(result.out, '\n');
+    assert_non_null(second);
+    char *answer = strdup(second + 1);
+    assert_non_null(answer);
+    nvt_buffer_free(&lines);
+    cli_result_free(&result);
+    return answer;
+}
+
+/* Of what was not recorded there is no table; beside other tables it is a note. Skipped rules are one, too. */
+static void what_cannot_be_answered(void **state)
+{
+    (void)state;
+    static const char no_calls[] = "no OS calls in the trace (nvtally record --trace osrt)";
+    static const struct {
+        const char *query, *cannot, *note; /* NULL: none */
+    } cases[] = {
+        {"SELECT count(*) AS n FROM os_calls", no_calls, no_calls},
+        {"SELECT count(*) AS n FROM os_calls JOIN threads ON threads.id = thread", no_calls,
+         no_calls},
+        {"SELECT count(*) AS n FROM ranges JOIN os_calls USING (thread)", NULL, no_calls},
+        {"SELECT count(*) AS n FROM os_calls UNION ALL SELECT count(*) FROM kernels", NULL,
+         no_calls},
+        {"SELECT count(*) AS n FROM findings WHERE cause = 'deadlock'",
+         "deadlock was not looked for: no OS calls", "deadlock was not looked for: no OS calls"},
+        {"SELECT count(*) AS n FROM findings WHERE cause IN ('deadlock', 'launch-bound')", NULL,
+         "deadlock was not looked for: no OS calls"},
+        {"SELECT count(*) AS n FROM findings", NULL,
+         "rules were skipped: SELECT cause, lacks FROM rules WHERE lacks IS NOT NULL"},
+        {"SELECT count(*) AS n FROM findings WHERE cause = 'sync-bound'", NULL, NULL},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const char *const argv[] = {"nvtally", "sql", "-f", "facts", TRACE, cases[i].query, NULL};
+        char call[400];
+        snprintf(call, sizeof(call), "\"sql\", \"arguments\": {\"query\": \"%s\"}", cases[i].query);
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        char *served = answer_of(call, TRACE);
+        const char *const answers[] = {result.out, served};
+        for (size_t k = 0; k < 2; k++) {
+            const char *notes = strstr(answers[k], "notes");
+            const char *cannot = strstr(answers[k], "cannot_answer");
+            assert_non_null(notes);
+            assert_non_null(cannot);
+            if (!cases[i].cannot != !!strstr(answers[k], "row_count") ||
+                !strstr(cannot, cases[i].cannot ? cases[i].cannot : "null}") ||
+                !strstr(notes, cases[i].note ? cases[i].note : "[]"))
+                fail_msg("%s: %s", cases[i].query, answers[k]);
+        }
+        free(served);
+        cli_result_free(&result);
+    }
+}
+
 /* That a trace is cut is said with every answer about it, and of findings how many rules could look. */
 static void a_cut_trace(void **state)
 {
@@ -301,15 +399,11 @@ static void client_of_pypi(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_are_checked),
-        cmocka_unit_test(facts_of_diagnose),
-        cmocka_unit_test(reports_in_another_form),
-        cmocka_unit_test(levels_that_were_on),
-        cmocka_unit_test(a_cut_trace),
-        cmocka_unit_test(what_is_no_claim),
-        cmocka_unit_test(messages),
-        cmocka_unit_test(long_messages),
-        cmocka_unit_test(client_of_pypi),
+        cmocka_unit_test(claims_are_checked),      cmocka_unit_test(facts_of_diagnose),
+        cmocka_unit_test(reports_in_another_form), cmocka_unit_test(levels_that_were_on),
+        cmocka_unit_test(what_cannot_be_answered), cmocka_unit_test(a_cut_trace),
+        cmocka_unit_test(what_is_no_claim),        cmocka_unit_test(messages),
+        cmocka_unit_test(long_messages),           cmocka_unit_test(client_of_pypi),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

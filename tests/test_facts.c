@@ -193,7 +193,9 @@ static void limits_are_said(void **state)
         {{"nvtally", "stats", "-f", "facts", TRAIN}, "\"row_count\": 38, \"truncated\": true"},
         {{"nvtally", "sql", "-f", "facts", TRAIN, "SELECT name, start FROM ranges WHERE 0"},
          "[{\"name\": \"name\", \"unit\": null, \"type\": \"text\"}, {\"name\": \"start\", "
-         "\"unit\": null, \"type\": \"integer\"}]"},
+         "\"unit\": \"ns\", \"type\": \"integer\"}]"},
+        {{"nvtally", "sql", "-f", "facts", TRAIN, "SELECT 1 AS a; SELECT 2 AS b"},
+         "\"ids\": [\"sql#2:1\"]"},
         {{"nvtally", "compare", "--top", "1", "-f", "facts", TRAIN, TRAIN}, "\"truncated\": true"},
     };
     for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {

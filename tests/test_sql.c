@@ -130,9 +130,14 @@ static void every_column_is_described(void **state)
     }
     open_over(1);
     assert_int_equal(number_of("SELECT count(*) FROM nvtally_columns WHERE about IS NULL AND "
-                               "table_name IN (SELECT name FROM nvtally_tables WHERE kind IN "
-                               "('model', 'view'))"),
+                               "(table_name IN (SELECT name FROM nvtally_tables WHERE kind IN "
+                               "('model', 'view')) OR table_name IN ('gaps', 'iterations', "
+                               "'findings', 'rules', 'nvtally_tables', 'nvtally_columns'))"),
                      0);
+    assert_int_equal(number_of("SELECT count(*) FROM nvtally_columns WHERE unit = 'ns' AND "
+                               "(table_name, name) IN (VALUES ('gaps', 'start'), ('gaps', "
+                               "'duration'), ('iterations', 'end'), ('findings', 'cost_ns'))"),
+                     4);
     assert_true(number_of("SELECT count(*) FROM nvtally_columns WHERE table_name = 'kernels'") >
                 20);
 }
@@ -734,7 +739,73 @@ static void results(void **state)
     nvt_buffer_free(&input.notes);
 }
 
+/* A result that is a column as it is has its unit, under whatever name. */
+static void units_of_results(void **state)
+{
+    (void)state;
+    static const char query[] =
+        "WITH first AS (SELECT * FROM ops WHERE bytes > 0 LIMIT 1) "
+        "SELECT f.start AS at, k.duration, f.bytes, f.duration / 2 AS half, f.kind, "
+        "(SELECT max(end) FROM ranges) AS last_ns, g.duration AS gap, s.share_percent, "
+        "f.name, r.total_time_ns FROM first f, kernels k, gaps g, findings s, report_nvtx_sum r";
+    static const char *const units[] = {"ns", "ns", "bytes", "", "", "ns", "ns", "%", "", "ns"};
+    struct nvt_tables tables = {0};
+    open_over(2);
+    assert_int_equal(nvt_sql_answer(sql, query, &(struct nvt_sql_limits){.rows = 1}, &tables, &err),
+                     0);
+    for (size_t i = 0; i < NVT_COUNT_OF(units); i++) {
+        const struct nvt_column *column = nvt_table_column(tables.items[0], i);
+        char heading[64];
+        if (strcmp(column->unit, units[i]) != 0)
+            fail_msg("%s: '%s'", column->heading, column->unit);
+        /* Which nobody sees who knows the column by its name. */
+        assert_string_equal(nvt_render_heading(column, heading, sizeof(heading)), column->heading);
+    }
+    nvt_tables_free(&tables);
+}
+
 /* --- the command --- */
+
+/* What a format does not say is NULL, and blank in reports; no shared memory is 0. */
+static void what_is_unknown(void **state)
+{
+    (void)state;
+    static const char events[] =
+        "{\"schemaVersion\": 1, \"traceEvents\": [\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"bare\", \"pid\": 0, \"tid\": 7, \"ts\": "
+        "1, "
+        "\"dur\": 5, \"args\": {\"device\": 0, \"stream\": 7}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"told\", \"pid\": 0, \"tid\": 7, \"ts\": "
+        "10, "
+        "\"dur\": 5, \"args\": {\"device\": 0, \"stream\": 7, \"grid\": [4, 2, 1], \"block\": "
+        "[64, 1, 1], \"registers per thread\": 32, \"shared memory\": 0}},\n"
+        "{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy HtoD (Pinned -> Device)\", "
+        "\"pid\": 0, \"tid\": 7, \"ts\": 20, \"dur\": 5, \"args\": {\"device\": 0, \"stream\": "
+        "7}}]}";
+    static const char *const cases[][2] = {
+        {"SELECT grid_x, grid_y, block_x, registers, static_shared, dynamic_shared, bytes FROM ops "
+         "ORDER BY start",
+         "\n,,,,,,\n4,2,64,32,0,0,\n,,,,,,\n"},
+        {"SELECT static_shared AS s, count(*) AS n FROM kernel_shapes GROUP BY 1 ORDER BY 1",
+         "s,n\n,1\n0,1\n"},
+        {"SELECT short_name FROM kernels WHERE static_shared = 0", "short_name\ntold\n"},
+        {"SELECT grdx, reg_trd, stcsmem_mb, bytes_mb FROM report_cuda_gpu_trace ORDER BY start_ns",
+         "\n,,,\n4,32,0,\n,,,\n"},
+        {"SELECT count(*) AS n FROM report_cuda_gpu_mem_size_sum", "n\n0\n"},
+    };
+    char *folder = cli_tempdir();
+    const char *path = cli_in(folder, "bare.json");
+    cli_write_file(path, events, strlen(events));
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        const char *const argv[] = {"nvtally", "sql", "-f", "csv", path, cases[i][0], NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        if (!strstr(result.out, cases[i][1]))
+            fail_msg("%s: %s", cases[i][0], result.out);
+        cli_result_free(&result);
+    }
+    cli_tempdir_remove(folder);
+}
 
 static void the_command(void **state)
 {
@@ -755,6 +826,13 @@ static void the_command(void **state)
     result = cli_run_with(&options, piped);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "\"a\": 1"));
+    cli_result_free(&result);
+    /* What comes before a wrong one has been answered. */
+    const char *const several[] = {"nvtally", "sql", "-f", "csv", trace, NULL};
+    result = cli_run_with(&(struct cli_options){.input = "SELECT 1 AS a; SELECT nope"}, several);
+    assert_int_equal(result.status, 2);
+    assert_string_equal(result.out, "a\n1\n");
+    assert_non_null(strstr(result.err, "no such column: nope"));
     cli_result_free(&result);
     static const char *const wrong[][4] = {
         {"missing.nvt", "SELECT 1 AS a", NULL, "missing.nvt"},
@@ -796,6 +874,8 @@ int main(void)
         cmocka_unit_test(which_need_launches_alone),
         cmocka_unit_test(queries_of_pages),
         cmocka_unit_test(results),
+        cmocka_unit_test(units_of_results),
+        cmocka_unit_test(what_is_unknown),
         cmocka_unit_test(the_command),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -71,16 +71,19 @@ static const char *text_of(const struct nvt_record *claim, const char *before, c
     return found && found->type == NVT_VALUE_TEXT ? found->text : NULL;
 }
 
-/* A number that was given as one, or as a text that is one; NaN: it was not. 0, or -1 with err. */
+/*
+ * A number that was given as one, or as a text that is one; NaN: it was not. Integers are exact, as SQL's are: a long double holds all
+ * of 64 bits. What has a fraction is the double that SQL would have. 0, or -1 with err.
+ */
 static int number_of(const struct nvt_record *claim, const char *before, const char *name,
-                     double *number, struct nvt_error *err)
+                     long double *number, struct nvt_error *err)
 {
     const struct nvt_member *found = member(claim, before, name);
     char *end;
     *number = NAN;
     if (!found || found->type == NVT_VALUE_NULL)
         return 0;
-    *number = strtod(found->text, &end);
+    *number = strpbrk(found->text, ".eE") ? strtod(found->text, &end) : strtold(found->text, &end);
     return found->type == NVT_VALUE_BOOL || end == found->text || *end || !isfinite(*number)
                ? nvt_fail(err, "%s must be a number, not '%.40s'", name, found->text)
                : 0;
@@ -88,28 +91,36 @@ static int number_of(const struct nvt_record *claim, const char *before, const c
 
 /* What is claimed of a number; NaN: nothing. */
 struct bounds {
-    double equals, tolerance, at_least, at_most;
+    long double equals, tolerance, at_least, at_most;
 };
 
-static int holds(const struct bounds *bounds, double number)
+static int holds(const struct bounds *bounds, long double number)
 {
-    return !(fabs(number - bounds->equals) > fabs(bounds->equals) * bounds->tolerance / 100) &&
+    return !(fabsl(number - bounds->equals) > fabsl(bounds->equals) * bounds->tolerance / 100) &&
            !(number < bounds->at_least) && !(number > bounds->at_most);
+}
+
+/* Appends to a text of NUMBER_WORDS: integers with all of their digits. */
+static void append_number(char *out, const char *words, long double number)
+{
+    const size_t length = strlen(out);
+    const int is_whole = fabsl(number) < 1e19L && rintl(number) == number;
+    snprintf(out + length, NUMBER_WORDS - length, is_whole ? "%s%s%.0Lf" : "%s%s%.10Lg",
+             length ? ", " : "", words, number);
 }
 
 static void write_bounds(const struct bounds *bounds, char out[NUMBER_WORDS])
 {
-    int length = 0;
     out[0] = 0;
-    if (!isnan(bounds->equals))
-        length =
-            snprintf(out, NUMBER_WORDS, "%.10g within %g %%", bounds->equals, bounds->tolerance);
+    if (!isnan(bounds->equals)) {
+        append_number(out, "", bounds->equals);
+        const size_t length = strlen(out);
+        snprintf(out + length, NUMBER_WORDS - length, " within %Lg %%", bounds->tolerance);
+    }
     if (!isnan(bounds->at_least))
-        length += snprintf(out + length, NUMBER_WORDS - (size_t)length, "%sat least %.10g",
-                           length ? ", " : "", bounds->at_least);
+        append_number(out, "at least ", bounds->at_least);
     if (!isnan(bounds->at_most))
-        snprintf(out + length, NUMBER_WORDS - (size_t)length, "%sat most %.10g", length ? ", " : "",
-                 bounds->at_most);
+        append_number(out, "at most ", bounds->at_most);
 }
 
 /* The statement of a claim, malloc'ed: its own, or that which asks for a finding: its share, how often it is there, and whether a
@@ -139,7 +150,7 @@ static char *statement_of(const char *query, const char *finding, struct nvt_err
 }
 
 /* The number that a table answers with; NaN with why not. */
-static double answer_of(const struct nvt_table *table, const char **why)
+static long double answer_of(const struct nvt_table *table, const char **why)
 {
     *why = nvt_table_rows(table) == 0                     ? "the query has no row"
            : nvt_table_rows(table) > 1                    ? "the query has several rows"
@@ -147,12 +158,14 @@ static double answer_of(const struct nvt_table *table, const char **why)
            : nvt_table_is_null(table, 0, 0)               ? "the query answers NULL"
            : nvt_table_column(table, 0)->type == NVT_TEXT ? "the query answers a text"
                                                           : NULL;
-    return *why ? NAN : nvt_table_real(table, 0, 0);
+    return *why                                          ? NAN
+           : nvt_table_column(table, 0)->type == NVT_INT ? (long double)nvt_table_int(table, 0, 0)
+                                                         : nvt_table_real(table, 0, 0);
 }
 
 /* Of a finding, which may be none: NaN, too. A rule that found nothing says no more than that its threshold was not reached. */
-static double share_of(const struct nvt_table *table, const struct bounds *bounds, int has_bounds,
-                       char why[WHY_MOST])
+static long double share_of(const struct nvt_table *table, const struct bounds *bounds,
+                            int has_bounds, char why[WHY_MOST])
 {
     if (nvt_table_int(table, 0, 1)) {
         if (has_bounds && nvt_table_is_null(table, 0, 0))
@@ -268,7 +281,7 @@ int nvt_claim_check(struct nvt_sql *sql, const struct nvt_record *claim, const c
     char *statement = statement_of(query, finding, err);
     if (!statement)
         return -1;
-    double number = NAN;
+    long double number = NAN;
     int is_there = 1;
     char unknown[WHY_MOST] = "";
     if (nvt_sql_answer(sql, statement, limits, &tables, &problem))
@@ -288,8 +301,11 @@ int nvt_claim_check(struct nvt_sql *sql, const struct nvt_record *claim, const c
                         : is_there && holds(&bounds, number) ? NVT_CLAIM_HOLDS
                                                              : NVT_CLAIM_FAILS;
     write_bounds(&bounds, claimed);
+    /* The column of what was measured has doubles. */
+    if (*claimed && !isnan(number) && (double)number != number)
+        append_number(claimed, "not ", number);
     nvt_table_put(table, text_of(claim, before, "id"), text_of(claim, before, "claim"),
-                  words[verdict], number, has_bounds ? claimed : "found", why);
+                  words[verdict], (double)number, has_bounds ? claimed : "found", why);
     free(statement);
     nvt_tables_free(&tables);
     return verdict;

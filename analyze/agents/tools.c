@@ -50,11 +50,12 @@ static int take_trace(struct nvt_agent *agent, const struct nvt_arguments *argum
 static int ask(struct nvt_opened *opened, const char *query, const char *name,
                struct nvt_answer *answer, struct nvt_error *err)
 {
+    /* The tool knows what its tables lack, and notes it itself. */
+    const struct nvt_sql_limits silent = {.seconds = limits.seconds, .rows = limits.rows};
     struct nvt_sql *sql = nvt_opened_sql(opened, err);
-    if (!sql || nvt_sql_answer(sql, query, &limits, &answer->tables, err))
+    if (!sql || nvt_sql_answer(sql, query, &silent, &answer->tables, err))
         return -1;
-    if (name)
-        nvt_table_set_title(answer->tables.items[answer->tables.count - 1], name);
+    nvt_table_set_title(answer->tables.items[answer->tables.count - 1], name);
     return 0;
 }
 
@@ -183,7 +184,11 @@ static int sql(struct nvt_agent *agent, const struct nvt_arguments *arguments,
 {
     if (take_trace(agent, arguments, answer, err))
         return -1;
-    return ask(answer->of, text_of(arguments, "query"), NULL, answer, err);
+    struct nvt_sql *over = nvt_opened_sql(answer->of, err);
+    if (!over || nvt_sql_answer(over, text_of(arguments, "query"), &limits, &answer->tables, err))
+        return -1;
+    answer->cannot = nvt_sql_cannot(over);
+    return 0;
 }
 
 static int check(struct nvt_agent *agent, const struct nvt_arguments *arguments,
@@ -257,7 +262,9 @@ static int compare(struct nvt_agent *agent, const struct nvt_arguments *argument
                             *after = before
                                          ? nvt_agent_find(agent, text_of(arguments, "after"), err)
                                          : NULL;
-    return after ? nvt_compare_opened(before, after, &answer->text, err) : -1;
+    answer->sides[0] = before;
+    answer->sides[1] = after;
+    return after ? nvt_compare_opened(before, after, answer, err) : -1;
 }
 
 #define TRACE                                                                                      \
@@ -358,6 +365,8 @@ static int take_most_bytes(const struct nvt_arguments *arguments, size_t *most,
 static int collect_notes(const struct nvt_answer *answer, struct nvt_buffer *notes)
 {
     const struct nvt_opened *of = answer->of;
+    if (answer->notes.size && nvt_buffer_append(notes, answer->notes.data, answer->notes.size))
+        return -1;
     if (!of || !of->input.notes.size)
         return 0;
     const size_t from = answer->notes_from > of->opening ? answer->notes_from : of->opening;
@@ -380,12 +389,17 @@ int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_ar
     const int failed =
         take_most_bytes(arguments, &most, &err) || call(agent, name, arguments, &answer, &err);
     const struct nvt_opened *of = answer.of;
-    const char *path = of ? of->path : NULL;
-    struct nvt_facts facts = {.traces = &path,
-                              .trace_count = of ? 1 : 0,
+    const char *paths[3] = {of ? of->path : NULL};
+    size_t path_count = of ? 1 : 0;
+    for (int i = 0; i < 2; i++)
+        if (answer.sides[i])
+            paths[path_count++] = answer.sides[i]->path;
+    struct nvt_facts facts = {.traces = paths,
+                              .trace_count = path_count,
                               .range = of ? of->range : NULL,
                               .time = of ? of->time : NULL,
                               .text = failed ? NULL : answer.text,
+                              .cannot = answer.cannot,
                               .most_bytes = most};
     const int has_failed = collect_notes(&answer, &notes);
     facts.notes = notes.data;
@@ -403,6 +417,7 @@ int nvt_tool_call(struct nvt_agent *agent, const char *name, const struct nvt_ar
         status |= fclose(written) != 0;
     nvt_tables_free(&answer.tables);
     nvt_buffer_free(&notes);
+    nvt_buffer_free(&answer.notes);
     free(answer.text);
     if (!status)
         return failed ? 1 : 0;

@@ -37,9 +37,12 @@ void nvt_agent_free(struct nvt_agent *agent);
 /* An answer being made. */
 struct nvt_answer {
     struct nvt_tables tables;
-    char *text;            /* malloc'ed, or NULL */
-    struct nvt_opened *of; /* NULL: of none */
-    size_t notes_from;     /* of its notes, those from here on are this answer's, too */
+    char *text;                        /* malloc'ed, or NULL */
+    const char *cannot;                /* why there is no answer, whatever tables say; NULL */
+    struct nvt_opened *of;             /* NULL: of none */
+    size_t notes_from;                 /* of its notes, those from here on are this answer's, too */
+    const struct nvt_opened *sides[2]; /* that are compared, of which `of` is none; NULL */
+    struct nvt_buffer notes;           /* lines that are of neither's notes */
 };
 
 /* Arguments of a call: members of a record whose names begin so. */

@@ -10,6 +10,7 @@
 #include "../model/batches.h"
 #include "../model/counters.h"
 #include "diagnosed.h"
+#include "rule_page.h"
 
 /* In this order: a rule is counted for the first that it needs and that no trace has. */
 static const struct {
@@ -250,6 +251,14 @@ int nvt_diagnose_lack(const struct nvt_input *input, unsigned need, const char *
     return nvt_buffer_printf(text, "no %s in the %s%s%s%s%s", what, place_of(input),
                              level || *remedy ? " (" : "", level ? "nvtally record --trace " : "",
                              level ? level : remedy, level || *remedy ? ")" : "");
+}
+
+int nvt_rule_put_lack(const struct nvt_input *input, const struct nvt_rule *rule, unsigned has,
+                      struct nvt_buffer *text)
+{
+    const size_t missing = first_missing(rule->needs, has);
+    return missing == RECORDS ? 0
+                              : nvt_diagnose_lack(input, records[missing].need, NULL, NULL, text);
 }
 
 /* What is recorded of the host, in one line, with the levels that were not on. 0, or -1 when out of memory. */

@@ -21,4 +21,9 @@ size_t nvt_rule_page(const struct nvt_rule *rule, struct nvt_rule_part parts[NVT
 /* The rule whose cause is called so, whatever its case, with "-" or "_" for blanks ("gpu-idle"); NULL: there is none. */
 const struct nvt_rule *nvt_rule_named(const char *name);
 
+/* Append what a rule needs and no trace has, of `has` (nvt_diagnose_has), in the words of nvt_diagnose_lack; nothing where nothing is
+ * missing. 0, or -1 when out of memory. */
+int nvt_rule_put_lack(const struct nvt_input *input, const struct nvt_rule *rule, unsigned has,
+                      struct nvt_buffer *text);
+
 #endif

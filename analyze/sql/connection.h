@@ -26,7 +26,24 @@ struct nvt_sql {
     int is_preparing; /* a statement is, whose reads are noted (lacking.h) */
     uint64_t read;    /* a bit for each table of the model that was read */
     struct nvt_buffer lacks; /* what these lack, with a NUL; empty: nothing */
+    int lacks_all;           /* nothing else that was read has rows */
     size_t notes_from;       /* the input's notes from here on are of this answer */
+};
+
+/* Which rows of a made table a statement asks for, by the value of its column `key`. */
+enum nvt_wanted {
+    NVT_WANTED_ALL,
+    NVT_WANTED_SAME,
+    NVT_WANTED_NOCASE, /* the same but for capital letters */
+    NVT_WANTED_LIKE,   /* those that match this pattern of LIKE, or of GLOB */
+    NVT_WANTED_GLOB
+};
+
+/* What a column of a made table is, beyond its heading. NULL: nothing is to be said. */
+struct nvt_made_meaning {
+    const char *about;
+    const char *unit;      /* where it is not part of the name */
+    const char *refers_to; /* the table whose id it is */
 };
 
 /* A table that is made when it is first read. */
@@ -35,14 +52,22 @@ struct nvt_made {
     const char *name, *about;
     const struct nvt_column *columns; /* its own, with names as SQL has them */
     size_t column_count;
+    const struct nvt_made_meaning *meanings; /* of each column; NULL: headings say all */
     /* Put its rows into `table`, which has these columns. 0, or -1 with err filled. */
     int (*fill)(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err);
+    /* A statement asks for these rows, which are there by now. NULL: nobody has to know. 0, or -1 with err filled. */
+    int (*want)(struct nvt_made *made, enum nvt_wanted how, const char *value,
+                struct nvt_error *err);
+    size_t key;          /* the column that `want` is told of */
     const void *context; /* of fill */
     size_t part;         /* which of several tables */
     unsigned need; /* enum nvt_rule_needs: what there must be for it to have rows; 0: anything */
     struct nvt_table *table;
     struct nvt_buffer notes; /* lines about it, each with its '\n' */
     int is_read;             /* by the statements that are being answered */
+    struct nvt_buffer
+        lacks;      /* why there are none of the rows that these asked for; empty: there may be */
+    int has_wanted; /* there may be some of those that they asked for besides */
 };
 
 /* A table of the model by each of its names, as virtual tables. SQLite's status. */
@@ -52,7 +77,8 @@ int nvt_sql_add_made(struct nvt_sql *sql);
 
 /* List the tables that are made: reports, findings, gaps, rows of runs, and what there is. 0, or -1 with err filled. */
 int nvt_sql_list_made(struct nvt_sql *sql, struct nvt_error *err);
-/* Parts of it: rows of run directories; tables and columns. */
+/* Parts of it: findings and rules; rows of run directories; tables and columns. */
+int nvt_sql_list_findings(struct nvt_sql *sql, struct nvt_error *err);
 int nvt_sql_list_runs(struct nvt_sql *sql, struct nvt_error *err);
 int nvt_sql_list_lists(struct nvt_sql *sql, struct nvt_error *err);
 /* Add one, with columns whose headings become names. */
@@ -74,6 +100,10 @@ extern const char *const nvt_sql_view_columns[][2];
 
 /* "Total Time (ns)" as total_time_ns; kept as long as the sql is. NULL when out of memory. */
 const char *nvt_sql_heading(struct nvt_sql *sql, const char *heading, const char *unit);
+
+/* Append a column's name and type to a declaration: INTEGER "ns", with the unit behind it, by which results have it. */
+void nvt_sql_put_column(struct nvt_buffer *text, const char *name, const char *type,
+                        const char *unit);
 
 /* Declare a table with that statement. SQLite's status. */
 int nvt_sql_declare(struct nvt_sql *sql, const char *statement);

@@ -35,8 +35,13 @@ void nvt_sql_forget_reads(struct nvt_sql *sql)
 {
     sql->read = 0;
     sql->lacks.size = 0;
-    for (size_t i = 0; i < sql->made_count; i++)
-        sql->made[i].is_read = 0;
+    sql->lacks_all = 0;
+    for (size_t i = 0; i < sql->made_count; i++) {
+        sql->made[i].is_read = sql->made[i].has_wanted = 0;
+        sql->made[i].lacks.size = 0;
+        if (sql->made[i].want)
+            sql->made[i].notes.size = 0;
+    }
 }
 
 void nvt_sql_note_read(struct nvt_sql *sql, const char *table)
@@ -58,21 +63,24 @@ static int has_launches(const struct nvt_input *input)
     return 0;
 }
 
-/* Of the trace model. Appends nothing where all that was read has rows, or could have. */
-static int look_at_model(const struct nvt_sql *sql, struct nvt_buffer *text)
+/* Of the trace model: appends the first that has no rows, and could have none; *others gets how many could. */
+static int look_at_model(const struct nvt_sql *sql, struct nvt_buffer *text, size_t *others)
 {
     const struct nvt_input *input = sql->input;
     const struct nvt_shown_table *shown = nvt_shown_tables();
-    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++) {
+    int failed = 0;
+    for (size_t i = 0; i < NVT_COUNT_OF(kinds) && !failed; i++) {
         const enum nvt_table_number table = kinds[i].table;
-        if (!(sql->read >> table & 1) || nvt_model_rows(&sql->model, &shown[table]) ||
-            (kinds[i].level && nvt_was_recorded(input, kinds[i].level)))
+        if (!(sql->read >> table & 1))
             continue;
-        if (input->only_launches && has_launches(input))
-            continue;
-        return nvt_diagnose_lack(input, kinds[i].need, kinds[i].what, kinds[i].level, text);
+        if (nvt_model_rows(&sql->model, &shown[table]) ||
+            (kinds[i].level && nvt_was_recorded(input, kinds[i].level)) ||
+            (input->only_launches && has_launches(input)))
+            ++*others;
+        else if (!text->size)
+            failed = nvt_diagnose_lack(input, kinds[i].need, kinds[i].what, kinds[i].level, text);
     }
-    return 0;
+    return failed;
 }
 
 /* What a table that was made and has no row says of it: the last line that its report noted. */
@@ -95,18 +103,34 @@ static int put_last_note(const struct nvt_made *made, struct nvt_buffer *text)
                    : nvt_buffer_printf(text, "nothing of the kind is in the input"));
 }
 
-static int look_at_made(const struct nvt_sql *sql, struct nvt_buffer *text)
+/* Of a table that was made: appends why it has none of the rows that were asked for. */
+static int put_lack_of_made(const struct nvt_sql *sql, const struct nvt_made *made,
+                            struct nvt_buffer *text)
 {
-    for (size_t i = 0; i < sql->made_count; i++) {
+    if (made->lacks.size)
+        return nvt_buffer_append(text, made->lacks.data, made->lacks.size);
+    if (nvt_table_rows(made->table))
+        return 0;
+    return made->need ? nvt_diagnose_lack(sql->input, made->need, NULL, NULL, text)
+           : !strncmp(made->name, "report_", 7) ? put_last_note(made, text)
+                                                : 0;
+}
+
+static int look_at_made(const struct nvt_sql *sql, struct nvt_buffer *text, size_t *others)
+{
+    int failed = 0;
+    for (size_t i = 0; i < sql->made_count && !failed; i++) {
         const struct nvt_made *made = &sql->made[i];
-        if (!made->is_read || !made->table || nvt_table_rows(made->table))
+        struct nvt_buffer lack = {0};
+        if (!made->is_read || !made->table)
             continue;
-        if (made->need)
-            return nvt_diagnose_lack(sql->input, made->need, NULL, NULL, text);
-        if (!strncmp(made->name, "report_", 7))
-            return put_last_note(made, text);
+        failed = put_lack_of_made(sql, made, &lack);
+        *others += !lack.size || (made->lacks.size && made->has_wanted);
+        if (!failed && lack.size && !text->size)
+            failed = nvt_buffer_append(text, lack.data, lack.size);
+        nvt_buffer_free(&lack);
     }
-    return 0;
+    return failed;
 }
 
 /* A line of its own, unless it is there from `from` on. */
@@ -137,11 +161,12 @@ int nvt_sql_look_for_lacks(struct nvt_sql *sql, int notes)
 {
     const size_t from = sql->notes_from;
     struct nvt_buffer line = {0};
+    size_t others = 0;
     sql->lacks.size = 0;
-    int failed = look_at_model(sql, &sql->lacks);
+    int failed = look_at_model(sql, &sql->lacks, &others);
     const int is_of_model = sql->lacks.size > 0;
-    if (!failed && !is_of_model)
-        failed = look_at_made(sql, &sql->lacks);
+    failed = failed || look_at_made(sql, &sql->lacks, &others);
+    sql->lacks_all = sql->lacks.size && !others;
     if (notes)
         note_made(sql, from);
     /* What a report lacks it has noted itself. */

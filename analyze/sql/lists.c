@@ -143,12 +143,15 @@ static void put_shown(struct nvt_table *table, const char *name,
 
 static void put_made(struct nvt_table *table, const struct nvt_made *made)
 {
-    for (size_t c = 0; c < made->column_count; c++)
+    static const struct nvt_made_meaning nothing;
+    for (size_t c = 0; c < made->column_count; c++) {
+        const struct nvt_made_meaning *meaning = made->meanings ? &made->meanings[c] : &nothing;
         nvt_table_put(table, made->name, made->columns[c].heading,
                       made->columns[c].type == NVT_TEXT   ? "TEXT"
                       : made->columns[c].type == NVT_REAL ? "REAL"
                                                           : "INTEGER",
-                      nvt_text_if_any(made->columns[c].unit));
+                      nvt_text_if_any(made->columns[c].unit), meaning->refers_to, meaning->about);
+    }
 }
 
 /* A column of a view is that of its tables which has the name, or one of its own. */
@@ -201,10 +204,27 @@ static int fill_columns(struct nvt_made *made, struct nvt_table *table, struct n
 
 int nvt_sql_list_lists(struct nvt_sql *sql, struct nvt_error *err)
 {
-    const struct nvt_made tables = {
-        .name = "nvtally_tables", .about = "tables that SQL has", .fill = fill_tables};
-    const struct nvt_made columns = {
-        .name = "nvtally_columns", .about = "their columns", .fill = fill_columns};
+    static const struct nvt_made_meaning table_meanings[] = {
+        {.about = "name of the table: nvtally_columns.table_name"},
+        {.about =
+             "model: of the trace itself; view; made: worked out; report: as nvtally stats has it"},
+        {.about = "rows; NULL: not counted until they are read"},
+        {.about = "what its rows are"}};
+    static const struct nvt_made_meaning column_meanings[] = {
+        {.about = "name of its table: nvtally_tables.name"},
+        {.about = "name of the column"},
+        {.about = "INTEGER, REAL or TEXT"},
+        {.about = "unit of its values"},
+        {.about = "table whose id the values are"},
+        {.about = "what its values are"}};
+    const struct nvt_made tables = {.name = "nvtally_tables",
+                                    .about = "tables that SQL has",
+                                    .meanings = table_meanings,
+                                    .fill = fill_tables};
+    const struct nvt_made columns = {.name = "nvtally_columns",
+                                     .about = "their columns",
+                                     .meanings = column_meanings,
+                                     .fill = fill_columns};
     return nvt_sql_add_table(sql, tables, table_columns, NVT_COUNT_OF(table_columns), err) ||
                    nvt_sql_add_table(sql, columns, column_columns, NVT_COUNT_OF(column_columns),
                                      err)

@@ -98,12 +98,22 @@ static size_t count_columns(const struct nvt_column *columns, size_t most)
     return count;
 }
 
+/* Units that are no part of the columns' names. */
+static void take_units(const struct nvt_made *made, struct nvt_column *columns)
+{
+    for (size_t i = 0; columns && made->meanings && i < made->column_count; i++)
+        if (made->meanings[i].unit)
+            columns[i].unit = made->meanings[i].unit;
+}
+
 static int add(struct nvt_sql *sql, struct nvt_made made, const struct nvt_column *columns,
                size_t count, struct nvt_error *err)
 {
     made.sql = sql;
-    made.columns = named_columns(sql, columns, count);
+    struct nvt_column *named = named_columns(sql, columns, count);
+    made.columns = named;
     made.column_count = count;
+    take_units(&made, named);
     if (!made.name || !made.columns || nvt_grow(&sql->made, sql->made_count, sizeof(*sql->made))) {
         free((void *)(uintptr_t)made.columns);
         return nvt_fail(err, "out of memory");
@@ -209,76 +219,28 @@ static int list_reports(struct nvt_sql *sql, struct nvt_error *err)
     return 0;
 }
 
-/* --- findings --- */
-
-static const struct nvt_column finding_columns[] = {{"id", NVT_IDS},
-                                                    {"cause", NVT_NAMES},
-                                                    {"cost", NVT_REALS("ns", 0)},
-                                                    {"whole", NVT_REALS("ns", 0)},
-                                                    {"share", NVT_REALS("%", 2)},
-                                                    {"cost", NVT_REALS("bytes", 0)},
-                                                    {"per", NVT_NAMES},
-                                                    {"confidence", NVT_NAMES},
-                                                    {"place", NVT_NAMES},
-                                                    {"what", NVT_NAMES},
-                                                    {"evidence", NVT_NAMES},
-                                                    {"file", NVT_NAMES},
-                                                    {"moment 1", NVT_NS},
-                                                    {"moment 2", NVT_NS},
-                                                    {"moment 3", NVT_NS},
-                                                    {"remedy", NVT_NAMES}};
-
-static int fill_findings(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err)
-{
-    struct nvt_findings findings = {0};
-    int status = nvt_diagnose(made->sql->input, NULL, &findings, err);
-    for (size_t i = 0; i < findings.count && !status; i++) {
-        const struct nvt_finding *finding = &findings.items[i];
-        const double share = nvt_finding_share(finding);
-        nvt_table_put(table, i + 1, finding->cause, NVT_IF(finding->cost_ns > 0, finding->cost_ns),
-                      NVT_IF(!isnan(share) && finding->cost_ns > 0, finding->whole_ns), 100 * share,
-                      NVT_IF(finding->cost_bytes > 0, finding->cost_bytes), finding->per,
-                      nvt_confidence_name(finding->confidence), finding->where, finding->what,
-                      finding->evidence, NVT_IF(finding->trace, finding->trace->path));
-        for (uint32_t k = 0; k < NVT_MOMENTS; k++)
-            nvt_table_more(table, NVT_IF(k < finding->moment_count, finding->moments[k]));
-        nvt_table_more(table, finding->remedy);
-    }
-    free(findings.items);
-    return status;
-}
-
-static const struct nvt_column rule_columns[] = {{"cause", NVT_NAMES},
-                                                 {"about", NVT_NAMES},
-                                                 {"threshold", NVT_NAMES},
-                                                 {"remedy", NVT_NAMES},
-                                                 {"lacks", NVT_NAMES}};
-
-static int fill_rules(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err)
-{
-    const struct nvt_input *input = made->sql->input;
-    size_t runs, count, *numbers = nvt_input_run_numbers(input, &runs);
-    const struct nvt_rule *const *rules = nvt_rules(&count);
-    unsigned has = 0;
-    if (!numbers)
-        return nvt_fail(err, "out of memory");
-    free(numbers);
-    if (nvt_diagnose_has(input, &has, err))
-        return -1;
-    for (size_t i = 0; i < count; i++)
-        nvt_table_put(table, rules[i]->cause, rules[i]->about, rules[i]->threshold,
-                      rules[i]->remedy,
-                      rules[i]->is_along && runs < 2 ? "runs that differ in a number"
-                                                     : nvt_rule_lacks(rules[i], has));
-    return 0;
-}
-
 /* --- gaps and iterations --- */
 
 static const struct nvt_column gap_columns[] = {
     {"file", NVT_NAMES},    {"process", NVT_IDS},  {"device", NVT_IDS},  {"start", NVT_IDS},
     {"end", NVT_IDS},       {"duration", NVT_IDS}, {"host_ns", NVT_IDS}, {"cause", NVT_NAMES},
     {"op_before", NVT_IDS}, {"op_after", NVT_IDS}, {"thread", NVT_IDS},  {"api", NVT_IDS}};
+
+static const struct nvt_made_meaning gap_meanings[] = {
+    {.about = "path of the trace"},
+    {.about = "process of the operation behind it: processes.id", .refers_to = "processes"},
+    {.about = "number of the device in its process"},
+    {.about = "end of all operations before it, on the trace's time axis", .unit = "ns"},
+    {.about = "begin of the operation behind it", .unit = "ns"},
+    {.about = "from start to end", .unit = "ns"},
+    {.about = "part of it before the call that launched the next operation returned"},
+    {.about = "latency: it was launched in time; wait: the host waited for the device; launch: it "
+              "launched; load: a launch loaded code; call: another call took most of it; host: "
+              "non-CUDA code"},
+    {.about = "operation before it: ops.id", .refers_to = "ops"},
+    {.about = "operation behind it: ops.id", .refers_to = "ops"},
+    {.about = "thread that launched that one: threads.id", .refers_to = "threads"},
+    {.about = "call that waited, or took most of it: apis.id", .refers_to = "apis"}};
 
 struct gaps {
     struct nvt_table *table;
@@ -312,6 +274,16 @@ static int fill_gaps(struct nvt_made *made, struct nvt_table *table, struct nvt_
 static const struct nvt_column iteration_columns[] = {
     {"file", NVT_NAMES}, {"process", NVT_IDS}, {"iteration", NVT_IDS}, {"range", NVT_IDS},
     {"start", NVT_IDS},  {"end", NVT_IDS},     {"duration", NVT_IDS},  {"name", NVT_NAMES}};
+
+static const struct nvt_made_meaning iteration_meanings[] = {
+    {.about = "path of the trace"},
+    {.about = "process: processes.id", .refers_to = "processes"},
+    {.about = "number in its process, from 0"},
+    {.about = "range that is the iteration: ranges.id", .refers_to = "ranges"},
+    {.about = "begin on the trace's time axis", .unit = "ns"},
+    {.about = "end on the trace's time axis", .unit = "ns"},
+    {.about = "from start to end; NULL where one of them was not seen", .unit = "ns"},
+    {.about = "name of the range"}};
 
 static int put_iterations(const struct nvt_model_part *part, struct nvt_table *table)
 {
@@ -348,27 +320,22 @@ int nvt_sql_list_made(struct nvt_sql *sql, struct nvt_error *err)
         struct nvt_made made;
         const struct nvt_column *columns;
         size_t count;
-    } others[] = {
-        {{.name = "findings", .about = "what diagnose finds", .fill = fill_findings},
-         finding_columns,
-         NVT_COUNT_OF(finding_columns)},
-        {{.name = "rules",
-          .about = "what diagnose looks for; lacks: what it would need and is not in the input",
-          .fill = fill_rules},
-         rule_columns,
-         NVT_COUNT_OF(rule_columns)},
-        {{.name = "gaps",
-          .about = "when a device was idle, and what the host did then",
-          .fill = fill_gaps,
-          .need = NVT_RULE_OPS},
-         gap_columns,
-         NVT_COUNT_OF(gap_columns)},
-        {{.name = "iterations",
-          .about = "iterations that ranges name, numbered in each process",
-          .fill = fill_iterations,
-          .need = NVT_RULE_ITERATIONS},
-         iteration_columns,
-         NVT_COUNT_OF(iteration_columns)}};
+    } others[] = {{{.name = "gaps",
+                    .about = "when a device was idle, and what the host did then",
+                    .meanings = gap_meanings,
+                    .fill = fill_gaps,
+                    .need = NVT_RULE_OPS},
+                   gap_columns,
+                   NVT_COUNT_OF(gap_columns)},
+                  {{.name = "iterations",
+                    .about = "iterations that ranges name, numbered in each process",
+                    .meanings = iteration_meanings,
+                    .fill = fill_iterations,
+                    .need = NVT_RULE_ITERATIONS},
+                   iteration_columns,
+                   NVT_COUNT_OF(iteration_columns)}};
+    if (nvt_sql_list_findings(sql, err))
+        return -1;
     for (size_t i = 0; i < NVT_COUNT_OF(others); i++)
         if (add(sql, others[i].made, others[i].columns, others[i].count, err))
             return -1;

@@ -30,10 +30,11 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
         return SQLITE_NOMEM;
     (void)nvt_buffer_printf(&text, "CREATE TABLE x(");
     for (size_t i = 0; i < made->column_count; i++)
-        (void)nvt_buffer_printf(&text, "%s\"%s\" %s", i ? "," : "", made->columns[i].heading,
-                                made->columns[i].type == NVT_TEXT   ? "TEXT"
-                                : made->columns[i].type == NVT_REAL ? "REAL"
-                                                                    : "INTEGER");
+        nvt_sql_put_column(&text, made->columns[i].heading,
+                           made->columns[i].type == NVT_TEXT   ? "TEXT"
+                           : made->columns[i].type == NVT_REAL ? "REAL"
+                                                               : "INTEGER",
+                           made->columns[i].unit);
     (void)nvt_buffer_append(&text, ")", 2);
     int status = text.failed ? SQLITE_NOMEM : nvt_sql_declare(made->sql, (const char *)text.data);
     nvt_buffer_free(&text);
@@ -52,17 +53,49 @@ static int disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
+static enum nvt_wanted wanted_by(sqlite3_index_info *info, int number)
+{
+    const char *collation;
+    switch (info->aConstraint[number].op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+    case SQLITE_INDEX_CONSTRAINT_IS:
+        collation = sqlite3_vtab_collation(info, number);
+        return collation && !sqlite3_stricmp(collation, "NOCASE") ? NVT_WANTED_NOCASE
+                                                                  : NVT_WANTED_SAME;
+    case SQLITE_INDEX_CONSTRAINT_LIKE:
+        return NVT_WANTED_LIKE;
+    case SQLITE_INDEX_CONSTRAINT_GLOB:
+        return NVT_WANTED_GLOB;
+    default:
+        return NVT_WANTED_ALL;
+    }
+}
+
+/* All rows come in any case, and SQLite looks at each: what is wanted is only to be known. */
 static int choose(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
-    (void)vtab;
-    info->estimatedRows = 1000;
-    info->estimatedCost = 1000;
+    const struct nvt_made *made = ((const struct vtab *)vtab)->made;
+    int chosen = -1;
+    info->idxNum = NVT_WANTED_ALL;
+    for (int i = 0; made->want && i < info->nConstraint; i++) {
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn != (int)made->key)
+            continue;
+        const enum nvt_wanted wanted = wanted_by(info, i);
+        if (wanted == NVT_WANTED_ALL || (chosen >= 0 && (int)wanted >= info->idxNum))
+            continue;
+        chosen = i;
+        info->idxNum = wanted;
+    }
+    if (chosen >= 0)
+        info->aConstraintUsage[chosen].argvIndex = 1;
+    info->estimatedRows = chosen >= 0 ? 10 : 1000;
+    info->estimatedCost = (double)info->estimatedRows;
     return SQLITE_OK;
 }
 
 static int open_cursor(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
 {
-    (void)vtab;
+    ((struct vtab *)vtab)->made->is_read = 1;
     struct cursor *cursor = sqlite3_malloc(sizeof(*cursor));
     if (!cursor)
         return SQLITE_NOMEM;
@@ -86,12 +119,14 @@ static int filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int
                   sqlite3_value **argv)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    (void)number;
+    struct nvt_made *made = made_of(cursor);
+    const char *value = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
     (void)text;
-    (void)argc;
-    (void)argv;
     ((struct cursor *)cursor)->row = 0;
-    return nvt_sql_make(made_of(cursor), &err) ? nvt_sql_vtab_fail(cursor->pVtab, &err) : SQLITE_OK;
+    int status = nvt_sql_make(made, &err);
+    if (!status && made->want && (value || !argc))
+        status = made->want(made, (enum nvt_wanted)number, value, &err);
+    return status ? nvt_sql_vtab_fail(cursor->pVtab, &err) : SQLITE_OK;
 }
 
 static int next(sqlite3_vtab_cursor *cursor)

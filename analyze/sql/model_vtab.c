@@ -47,8 +47,8 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
     (void)nvt_buffer_printf(&text, "CREATE TABLE x(");
     for (uint32_t i = 0; i < shown->count + shown->hidden; i++) {
         const struct nvt_shown_column *column = &shown->columns[i];
-        (void)nvt_buffer_printf(&text, "%s\"%s\" %s%s", i ? "," : "", column->name,
-                                nvt_shown_type(shown, column), i < shown->count ? "" : " HIDDEN");
+        nvt_sql_put_column(&text, column->name, nvt_shown_type(shown, column), column->unit);
+        (void)nvt_buffer_printf(&text, "%s", i < shown->count ? "" : " HIDDEN");
     }
     (void)nvt_buffer_append(&text, ")", 2);
     int status = text.failed ? SQLITE_NOMEM : nvt_sql_declare(context, (const char *)text.data);
@@ -70,9 +70,11 @@ static int disconnect(sqlite3_vtab *table)
 
 /* --- cursors --- */
 
-static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
+/* The authorizer is not asked of all tables: not of columns that USING names. */
+static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
-    (void)table;
+    const struct nvt_model_vtab *table = (const struct nvt_model_vtab *)base;
+    table->sql->read |= UINT64_C(1) << table->shown->number;
     struct cursor *cursor = sqlite3_malloc(sizeof(*cursor));
     if (!cursor)
         return SQLITE_NOMEM;

@@ -80,9 +80,9 @@ static int take_row(struct rows *rows, sqlite3_stmt *statement, struct nvt_error
 static enum nvt_type declared_type(sqlite3_stmt *statement, size_t column)
 {
     const char *type = sqlite3_column_decltype(statement, (int)column);
-    return type && !strcmp(type, "TEXT")   ? NVT_TEXT
-           : type && !strcmp(type, "REAL") ? NVT_REAL
-                                           : NVT_INT;
+    return type && !strncmp(type, "TEXT", 4)   ? NVT_TEXT
+           : type && !strncmp(type, "REAL", 4) ? NVT_REAL
+                                               : NVT_INT;
 }
 
 /* Integers where all are, numbers where all are, else texts. */
@@ -125,6 +125,19 @@ static int ends_in_ns(const char *name)
     return length > 3 && !strcmp(name + length - 3, "_ns");
 }
 
+/* The unit of a result that is a column of a table as it is: declared types end in it (nvt_sql_put_column). The sql's; "" where there is
+ * none, NULL when out of memory. */
+static const char *declared_unit(struct nvt_sql *sql, sqlite3_stmt *statement, size_t column)
+{
+    const char *type = sqlite3_column_decltype(statement, (int)column);
+    const char *begin = type ? strchr(type, '"') : NULL;
+    const char *end = begin ? strrchr(type, '"') : NULL;
+    if (begin == end)
+        return "";
+    const uint32_t id = nvt_strings_add(sql->names, begin + 1, (size_t)(end - begin - 1));
+    return id == NVT_NO_STRING ? NULL : nvt_strings_get(sql->names, id, NULL);
+}
+
 /* What the columns are; their names are kept with the connection. 0 or -1. */
 static int describe(struct nvt_sql *sql, sqlite3_stmt *statement, const struct rows *rows,
                     struct nvt_column *columns)
@@ -133,13 +146,15 @@ static int describe(struct nvt_sql *sql, sqlite3_stmt *statement, const struct r
         const char *name = sqlite3_column_name(statement, (int)i);
         const enum nvt_type type = type_of(statement, rows, i);
         const uint32_t id = name ? nvt_strings_add_text(sql->names, name) : NVT_NO_STRING;
-        if (id == NVT_NO_STRING)
+        const char *unit = type == NVT_TEXT ? "" : declared_unit(sql, statement, i);
+        if (id == NVT_NO_STRING || !unit)
             return -1;
-        columns[i] = (struct nvt_column){.heading = nvt_strings_get(sql->names, id, NULL),
-                                         .unit = ends_in_ns(name) && type != NVT_TEXT ? "ns" : "",
-                                         .type = type,
-                                         .decimals = NVT_SHORTEST,
-                                         .flags = NVT_ASKED | (ends_in_ns(name) ? 0u : NVT_PLAIN)};
+        columns[i] = (struct nvt_column){
+            .heading = nvt_strings_get(sql->names, id, NULL),
+            .unit = !*unit && ends_in_ns(name) && type != NVT_TEXT ? "ns" : unit,
+            .type = type,
+            .decimals = NVT_SHORTEST,
+            .flags = NVT_ASKED | (ends_in_ns(name) ? 0u : NVT_PLAIN)};
     }
     return 0;
 }

@@ -12,6 +12,7 @@ int nvt_sql_refuse_text(size_t size, struct nvt_error *err)
 }
 
 #ifdef HAVE_SQLITE
+#include "../../lib/buffer.h"
 #include "../../lib/suggest.h"
 #include "guarded.h"
 #include "lacking.h"
@@ -60,6 +61,15 @@ int nvt_sql_declare(struct nvt_sql *sql, const char *statement)
     const int status = sqlite3_declare_vtab(sql->db, statement);
     sql->is_declaring = 0;
     return status;
+}
+
+void nvt_sql_put_column(struct nvt_buffer *text, const char *name, const char *type,
+                        const char *unit)
+{
+    const int is_first = text->size && text->data[text->size - 1] == '(';
+    (void)nvt_buffer_printf(text, "%s\"%s\" %s", is_first ? "" : ",", name, type);
+    if (*unit && strcmp(type, "TEXT") != 0)
+        (void)nvt_buffer_printf(text, " \"%s\"", unit);
 }
 
 static int look_at_clock(void *context)
@@ -162,6 +172,7 @@ void nvt_sql_free(struct nvt_sql *sql)
     for (size_t i = 0; i < sql->made_count; i++) {
         nvt_table_free(sql->made[i].table);
         nvt_buffer_free(&sql->made[i].notes);
+        nvt_buffer_free(&sql->made[i].lacks);
         free((void *)(uintptr_t)sql->made[i].columns);
     }
     nvt_buffer_free(&sql->lacks);
@@ -270,6 +281,11 @@ const char *nvt_sql_lacks(const struct nvt_sql *sql)
     return sql->lacks.size ? (const char *)sql->lacks.data : NULL;
 }
 
+const char *nvt_sql_cannot(const struct nvt_sql *sql)
+{
+    return sql->lacks_all ? nvt_sql_lacks(sql) : NULL;
+}
+
 int nvt_sql_is_complete(const char *text)
 {
     return sqlite3_complete(text);
@@ -305,6 +321,12 @@ int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_l
 }
 
 const char *nvt_sql_lacks(const struct nvt_sql *sql)
+{
+    (void)sql;
+    return NULL;
+}
+
+const char *nvt_sql_cannot(const struct nvt_sql *sql)
 {
     (void)sql;
     return NULL;

@@ -62,6 +62,9 @@ int nvt_sql_answer(struct nvt_sql *sql, const char *text, const struct nvt_sql_l
  * trace (nvtally record --trace osrt)". NULL: nothing. It lasts until the next one. */
 const char *nvt_sql_lacks(const struct nvt_sql *sql);
 
+/* The same where they read nothing else that has rows: a 0 that they count, too, means nothing. Else NULL. */
+const char *nvt_sql_cannot(const struct nvt_sql *sql);
+
 /* Whether a text ends with a whole statement, for a prompt. */
 int nvt_sql_is_complete(const char *text);
 

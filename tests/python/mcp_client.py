@@ -56,7 +56,12 @@ async def talk(session, trace):
     assert rows(await ask(session, "sql", query="SELECT count(*) AS n FROM ranges"))[0]["n"] < 40
     assert len(rows(await ask(session, "list"))) == 2
     await ask(session, "open", path=trace)
-    assert (await ask(session, "compare", before="t1", after="t3"))["text"]
+    compared = await ask(session, "compare", before="t1", after="t3")
+    assert compared["text"] and len(compared["traces"]) == 2
+    table = compared["tables"][0]
+    assert table["row_count"] == len(table["rows"]) or table["truncated"], table
+    first = await ask(session, "window", range="iteration", trace="t1")
+    assert any("the window is the first of 10 ranges" in note for note in first["notes"]), first["notes"]
     for tool, arguments, why in (("open", {"path": "missing.nvt"}, "cannot be opened"),
                                  ("open", {}, "path is missing"),
                                  ("sql", {"query": "DELETE FROM ops"}, "may not be modified"),

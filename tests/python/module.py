@@ -65,6 +65,7 @@ def what_is_refused():
     assert "no table ''" in refused(lambda: trace[""]) and "no table 'a b'" in refused(lambda: trace["a b"])
     assert "no table 7" in refused(lambda: trace[7])
     assert refused(lambda: trace.sql("SELECT 1; SELECT 2")) == "sql: 2 statements: give one at a time"
+    assert repr(nvtally.open(os.fsencode(TRACE))) == repr(trace)
     assert trace.sql("SELECT 1 AS n;  -- alone\n").rows() == [{"n": 1}]
     assert "the query is empty" in refused(lambda: trace.sql(";"))
     assert "has a NUL" in refused(lambda: trace.sql("SELECT 1\0; DELETE FROM ops"))
