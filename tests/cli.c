@@ -255,6 +255,20 @@ void cli_expect_failure(const struct cli_result *result, const char *needle)
         show_and_fail(result, needle);
 }
 
+void cli_expect_lines(const struct cli_result *result, const char *expected)
+{
+    cli_expect_status(result, 0);
+    const char *line = expected, *printed = result->out;
+    while (*line || *printed) {
+        const size_t size = strcspn(line, "\n") + 1, got = strcspn(printed, "\n") + 1;
+        if (size != got || strncmp(line, printed, size) != 0)
+            fail_msg("expected the line '%.*s', got '%.*s'; stderr: %s", (int)size - 1, line,
+                     (int)got - 1, printed, result->err);
+        line += size - !line[size - 1];
+        printed += got - !printed[got - 1];
+    }
+}
+
 char *cli_tempdir(void)
 {
     const char *parent = getenv("TMPDIR");

@@ -55,10 +55,12 @@ void cli_result_free(struct cli_result *result);
  * Fail the test, showing both outputs, unless the program ended this way.
  * cli_expect_failure: exit 2, nothing on stdout, exactly one line on stderr, which starts with
  * "nvtally: " and contains needle. cli_expect_status: this exit status, whatever was printed.
- * Neither releases the result.
+ * cli_expect_lines: exit 0 and these lines on stdout; the first one that differs is shown, and stderr.
+ * None releases the result.
  */
 void cli_expect_failure(const struct cli_result *result, const char *needle);
 void cli_expect_status(const struct cli_result *result, int status);
+void cli_expect_lines(const struct cli_result *result, const char *expected);
 
 /*
  * Paths, valid until the 32nd call after: of something in the build folder ($NVTALLY_BUILD, or
