@@ -128,12 +128,20 @@ $(BUILD)/tidy/%.quick: %.c .clang-tidy
 	$(Q)$(call tidy_one,--checks=-clang-analyzer-*)
 	$(Q)$(tidy_mark)
 
+# With one that follows fewer paths through a function (50,000 states instead of 225,000), in a third of the time.
+$(BUILD)/tidy/%.few: TIDY_FLAGS := -Xclang -analyzer-config -Xclang max-nodes=50000
+$(BUILD)/tidy/%.few: %.c .clang-tidy
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  TIDY $<")
+	$(Q)$(call tidy_one)
+	$(Q)$(tidy_mark)
+
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDY)) ## clang-tidy (use -j); what is left out stands in .clang-tidy
 
-# CI analyses what reads strangers' files, what is loaded into strangers' programs and what writes. Reports, findings and charts,
+# CI analyses what reads untrusted files, what is loaded into others' programs and what writes. Reports, findings and charts,
 # which turn one structure into another, get all checks but the analyzer; cppcheck sees them too.
 ANALYZED := $(wildcard nvtally.c lib/*.c lib/*/*.c library/*.c collectors/*.c collectors/*/*.c analyze/model/*.c analyze/readers/*.c analyze/input/*.c analyze/exports/*.c)
-tidy-ci: $(ANALYZED:%.c=$(BUILD)/tidy/%.ok) $(patsubst %.c,$(BUILD)/tidy/%.quick,$(filter-out $(ANALYZED),$(wildcard analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c))) ## what CI does of it
+tidy-ci: $(ANALYZED:%.c=$(BUILD)/tidy/%.few) $(patsubst %.c,$(BUILD)/tidy/%.quick,$(filter-out $(ANALYZED),$(wildcard analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c))) ## what CI does of it
 
 # Its posix.cfg knows files, descriptors and directories, so that leaks of them are found. Where it is wrong
 # a `cppcheck-suppress` at that line names the check and the reason; nothing is left out for all.
