@@ -8,8 +8,9 @@
 /* The place of a key: where it is, where there is none, or the first one, of which the key has to go. */
 static uint8_t place_of(const struct nvt_json_memo *memo, const char *at, size_t size)
 {
-    const unsigned hash =
-        ((unsigned)(uint8_t)at[1] * 7 + (unsigned)(uint8_t)at[size / 2]) * 5 + (unsigned)size;
+    const uint32_t bytes = (uint32_t)(uint8_t)at[1] << 24 | (uint32_t)(uint8_t)at[2] << 16 |
+                           (uint32_t)(uint8_t)at[size / 2] << 8 | (uint32_t)size;
+    const uint32_t hash = bytes * UINT32_C(0x9E3779B1) >> 16;
     for (unsigned i = 0; i < TRIES; i++) {
         const unsigned place = 1 + (hash + i) % (NVT_JSON_MEMO_KEYS - 1);
         const struct nvt_json_memo_key *key = &memo->keys[place];

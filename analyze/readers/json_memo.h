@@ -10,7 +10,7 @@
 
 #include "json_bytes.h"
 
-#define NVT_JSON_MEMO_KEYS 64 /* the first one stands for none */
+#define NVT_JSON_MEMO_KEYS 128 /* the first one stands for none */
 #define NVT_JSON_MEMO_TEXT 32
 #define NVT_JSON_MEMO_NEXT 4
 
