@@ -11,6 +11,8 @@
     1000 /* of a run that is so many cycles old, cycles get longer: their number is bounded */
 #define RARE         (1.0 / 20) /* of iterations: where fewer can be recorded, the level is lowered */
 #define LEVEL_BLOCKS 2          /* that a level is judged by, at least */
+#define TRY_CYCLES   64         /* one that was too dear is tried again after so many cycles, */
+#define TRY_OF       32         /* and so many times the time that pays for one of its iterations */
 
 /* Without libm, which a traced program need not have: a first guess by the exponent, and Newton's steps. */
 static double root(double x)
@@ -218,20 +220,42 @@ static uint64_t plan(const struct nvt_budget *budget, uint64_t now)
     return (uint64_t)smaller(affordable, most);
 }
 
-/* Record less of each where only a rare one could be recorded. */
-static void choose_level(struct nvt_budget *budget)
+/* `each`: what one of its iterations is expected to cost. */
+static void begin_level(struct nvt_budget *budget, uint32_t level, double each, uint64_t now)
 {
-    if (budget->level + 1 >= budget->levels || budget->level_blocks < LEVEL_BLOCKS)
+    budget->level = level;
+    budget->level_blocks = budget->level_recorded = budget->planned = 0;
+    budget->level_known = budget->known;
+    budget->level_cost = 0;
+    budget->level_began = now;
+    budget->each = each;
+}
+
+/* Too dear: where that shows soon after it was tried again, it is tried half as often. */
+static void leave_level(struct nvt_budget *budget, double cost, uint64_t now)
+{
+    double *wait = &budget->left[budget->level].wait;
+    const double lasted = (double)(now - budget->level_began);
+    const double first = larger(TRY_CYCLES * budget->least_cycle, TRY_OF * cost / budget->share);
+    *wait = larger(lasted < *wait ? 2 * *wait : 0, first);
+    budget->left[budget->level].cost = cost;
+    begin_level(budget, budget->level + 1, 0, now);
+}
+
+/* Record less of each where only a rare one could be recorded; and after a while more again. */
+static void choose_level(struct nvt_budget *budget, uint64_t now)
+{
+    const uint32_t level = budget->level;
+    if (budget->level_blocks < LEVEL_BLOCKS)
         return;
     /* One that was delayed by something else says little. */
     const double usual = budget->level_cost / (double)budget->level_recorded;
     const double cost = smaller(budget->each, usual) + turning(budget) / longest(budget);
-    if (budget->share * budget->base >= RARE * cost)
-        return;
-    budget->level++;
-    budget->level_blocks = budget->level_recorded = budget->planned = 0;
-    budget->level_known = budget->known;
-    budget->each = budget->level_cost = 0;
+    const int is_dear = budget->share * budget->base < RARE * cost;
+    if (is_dear && level + 1 < budget->levels)
+        leave_level(budget, cost, now);
+    else if (level && (double)(now - budget->level_began) >= budget->left[level - 1].wait)
+        begin_level(budget, level - 1, budget->left[level - 1].cost, now);
 }
 
 /* Whether the block goes on: not if it turns out to be far more expensive than errors of measurement would have it. */
@@ -276,7 +300,7 @@ int nvt_budget_next(struct nvt_budget *budget, uint64_t now, const struct nvt_bu
         budget->is_recorded = goes_on(budget, now);
         budget->gap = 0;
     } else if (is_time(budget, now)) {
-        choose_level(budget);
+        choose_level(budget, now);
         if ((planned = plan(budget, now)))
             begin_block(budget, now, planned);
     }

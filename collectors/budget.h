@@ -9,7 +9,8 @@
  * do. A further iteration is recorded only where all that was spent so far, at the upper end of its 95 % interval, and what one more
  * is expected to cost, lie within the budget of the time so far.
  *
- * Where so few iterations could be recorded that they are rare, less is recorded of each: the next level, as long as there is one.
+ * Where so few iterations could be recorded that they are rare, less is recorded of each: the next level, as long as there is one. After a
+ * while the level before is tried again, as what made it dear may be gone; where it is not, it is tried less and less often.
  *
  * Nothing here reads a clock or the page, so that a test can simulate programs.
  */
@@ -22,6 +23,7 @@
     31 /* of so many iterations that were not recorded, the latest, the mean is taken */
 #define NVT_BUDGET_UNKNOWN  1e100 /* a doubt: nothing is known */
 #define NVT_BUDGET_CYCLE_NS 5e7   /* blocks begin no sooner after one another */
+#define NVT_BUDGET_LEVELS   4     /* at most */
 
 /* What the caller knows, in ticks since the first iteration. */
 struct nvt_budget_known {
@@ -57,7 +59,12 @@ struct nvt_budget {
     double each;          /* what an iteration is expected to cost, without turning */
     double level_cost;    /* what those of this level did, as far as blocks are over */
     uint64_t level_blocks, level_recorded; /* since this level */
-    struct nvt_budget_known level_known;   /* as it began */
+    struct nvt_budget_known level_known;   /* as it began, */
+    uint64_t level_began;                  /* which is when */
+    struct {
+        double cost;           /* that an iteration was expected to have, */
+        double wait;           /* and how long it is not tried again */
+    } left[NVT_BUDGET_LEVELS]; /* levels that were too dear */
 };
 
 /* An iteration begins at `now`; `known` is of those before it. Whether it is to be recorded. */

@@ -39,11 +39,28 @@ void nvt_budget_prepare(struct nvt_recorder *recorder, double share)
     control->budget_levels = nvt_budget_levels(control->trace, control->budget_leaves_out);
 }
 
+/* What is not recorded, where that is another thing from this part on. */
+static void write_level(struct nvt_budget_follow *follow, struct nvt_recorder *recorder,
+                        uint32_t level)
+{
+    char name[48], left_out[80], value[100];
+    if (level == follow->level || level >= NVT_BUDGET_LEVELS)
+        return;
+    follow->level = level;
+    nvt_levels_text(recorder->control->budget_leaves_out[level], left_out, sizeof(left_out));
+    snprintf(name, sizeof(name), "levels from part %" PRIu32 " on", follow->parts);
+    snprintf(value, sizeof(value), level ? "without %s" : "all", left_out);
+    nvt_output_fact(recorder->output, name, value);
+}
+
 static void write_part(struct nvt_budget_follow *follow, struct nvt_recorder *recorder,
                        uint64_t from, uint64_t to)
 {
     char name[40], value[80];
+    const struct nvt_control *control = recorder->control;
+    const uint32_t place = follow->parts % NVT_PARTS;
     snprintf(name, sizeof(name), "part %" PRIu32, ++follow->parts);
+    write_level(follow, recorder, atomic_load(&control->part_level[place]));
     snprintf(value, sizeof(value), "%" PRIu64 " %" PRIu64, from, to);
     follow->recorded += to - from;
     nvt_output_fact(recorder->output, name, value);
@@ -79,12 +96,16 @@ static struct percent percent_of(double ticks, double elapsed)
 static void add_level(const struct nvt_control *control, char *text, size_t size)
 {
     const uint32_t level = atomic_load(&control->budget_level);
-    char names[80];
-    if (!level || level >= control->budget_levels)
+    const uint32_t changes = atomic_load(&control->budget_level_changes);
+    char names[80], often[40] = "";
+    if (!changes || level >= control->budget_levels)
         return;
+    if (changes > 1)
+        snprintf(often, sizeof(often), " (%" PRIu32 " changes)", changes);
     nvt_levels_text(control->budget_leaves_out[level], names, sizeof(names));
-    snprintf(text, size, "; from part %" PRIu32 " on without %s",
-             atomic_load(&control->budget_level_part[level]) + 1, names);
+    snprintf(text, size, "; from part %" PRIu32 " on %s%s%s",
+             atomic_load(&control->budget_level_part) + 1,
+             level ? "without " : "with all levels again", level ? names : "", often);
 }
 
 static void add_cost(const struct nvt_control *control, double elapsed, char *text, size_t size)

@@ -13,6 +13,7 @@ int nvt_budget_parse(const char *text, double *share, struct nvt_error *err);
 /* Zero-initialise. */
 struct nvt_budget_follow {
     uint32_t parts;    /* that are facts */
+    uint32_t level;    /* of the last one */
     uint64_t recorded; /* ticks of them */
     int64_t next_look; /* whether the process that decides still lives, CLOCK_MONOTONIC */
 };

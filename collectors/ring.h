@@ -33,6 +33,7 @@
 #include "../lib/counter_names.h"
 #include "../lib/counts.h"
 #include "../lib/trace_file.h"
+#include "budget.h"
 #include "metrics_wish.h"
 
 #define NVT_SESSION_ENV    "NVTALLY_SESSION"
@@ -43,10 +44,10 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 29u
+#define NVT_SHARED_VERSION 30u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
+#define NVT_STEPPERS       256
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
-#define NVT_BUDGET_LEVELS  4
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
@@ -100,11 +101,19 @@ struct nvt_control {
     uint64_t holder_start; /* of that, see nvt_process_start */
     char iteration[256];   /* the ranges that are iterations, as `capture` has it; "": unknown */
     /* Of a dormant session whose iterations are known: the window is of some of them alone, numbers from 0, UINT64_MAX:
-     * not known yet. Processes write the others: the most that one has had, how many have had some, and how many all that are wanted. */
+     * not known yet. Processes write the others: the most that one has had, how many have had some, and how many all that are wanted, and
+     * of these, have ended since (in the low halves; in the high ones is the request, so that none that comes late counts for the next one);
+     * when the first of the iterations began and the last one ended, ticks, 0: none has. */
     _Atomic uint32_t stepping;
     _Atomic uint64_t steps_from, steps_last;
     _Atomic uint64_t steps_seen;
-    _Atomic uint32_t steppers, steps_done;
+    _Atomic uint64_t steps_done, steps_left;
+    _Atomic uint64_t steps_began, steps_ended;
+    _Atomic uint32_t steppers;
+    /* Those of them that the recorder can see, as far as there is room, so that one that was killed is not waited for: the process, 0: none,
+     * and the latest request of which it has had all. */
+    _Atomic int32_t stepper[NVT_STEPPERS];
+    _Atomic uint32_t stepper_done[NVT_STEPPERS];
     /* --on-slow: an iteration that takes more than so much of the median of those before it, or so many ticks, is counted, and what it
      * took, and the median then (0: not asked for), stand here. */
     uint32_t slow_percent;
@@ -123,11 +132,12 @@ struct nvt_control {
         budget_watched, budget_error;
     _Atomic int64_t budget_compared; /* the same by bare iterations alone */
     _Atomic uint64_t budget_compared_error;
-    /* Its levels (budget_levels.h): what each leaves out of `trace`, the parts that there were when it began, and what is left out of the
-     * window that is open, or opens next. */
+    /* Its levels (budget_levels.h): what each leaves out of `trace`, the level of each part (in places, as above), that there is now, since
+     * which part, how often it has changed, and what is left out of the window that is open, or opens next. */
     uint32_t budget_levels;
     uint64_t budget_leaves_out[NVT_BUDGET_LEVELS];
-    _Atomic uint32_t budget_level, budget_level_part[NVT_BUDGET_LEVELS];
+    _Atomic uint32_t part_level[NVT_PARTS];
+    _Atomic uint32_t budget_level, budget_level_part, budget_level_changes;
     _Atomic uint64_t left_out;
     /* --trace metrics: what to sample, and why it was not, or not all: the first process that finds out sets `unsampled` to 1, and
      * to 2 when the text is there. */

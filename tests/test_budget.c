@@ -195,6 +195,36 @@ static void lowers_the_level(void **state)
     }
 }
 
+/* What was too dear is recorded again when it is no longer; as long as it is, it is tried less and less often, and within the budget. */
+static void raises_the_level_again(void **state)
+{
+    (void)state;
+    static const double shares[] = {0.02, 0.005};
+    static const double parts[] = {1, 0.6, 0.01};
+    enum { DEAR = 100000, CHEAP = 150000 };
+    kit_srand(57);
+    for (size_t s = 0; s < NVT_COUNT_OF(shares); s++) {
+        struct nvt_budget budget = {.share = shares[s], .levels = 3};
+        struct program program = {.noise = 0.01, .knows = 1, .now = 1e9};
+        unsigned changes = 0, latest = 0;
+        for (int i = 0; i < DEAR + CHEAP; i++) {
+            const uint32_t before = budget.level;
+            program.cost = (i < DEAR ? 0.5 : 0.001) * parts[before];
+            const int is_recorded = iterate(&program, &budget);
+            changes += i < DEAR && budget.level != before;
+            latest += i >= DEAR + CHEAP - 1000 && is_recorded;
+            if (i == DEAR)
+                assert_true(slow_down(&program) <= shares[s]);
+        }
+        print_message("%g %%: %u changes while it was dear; %u of the last 1000\n", 100 * shares[s],
+                      changes, latest);
+        assert_in_range(changes, 2, 40);
+        assert_int_equal(budget.level, 0);
+        assert_true(latest > 100); /* blocks are short, and get rarer with time */
+        assert_true(slow_down(&program) <= shares[s]);
+    }
+}
+
 static void levels_are_in_order(void **state)
 {
     (void)state;
@@ -381,18 +411,31 @@ static void launches(void **state)
 #endif
 }
 
+/* Whether a part is the first one of that level. */
+static int has_level(const struct nvt_trace *trace, const char *value)
+{
+    int found = 0;
+    for (uint32_t i = 0; i < trace->meta.count; i++)
+        found |= !strncmp(nvt_name(trace, trace->meta.key[i]), "levels from part ", 17) &&
+                 !strcmp(nvt_name(trace, trace->meta.value[i]), value);
+    return found;
+}
+
 /* Where even a rare iteration is too dear, what is dear is left out: CPU counts, which are not what makes it so here. */
 static void dear_levels_are_left_out(void **state)
 {
     (void)state;
     struct cli_result result = LOOP("20%", "nvtx,counters", "ranges", "6000", "0", "60000000");
     const unsigned long recorded = recorded_of(&result);
-    assert_non_null(strstr(result.err, " on without counters"));
+    /* At the end they may just be tried again. */
+    assert_true(strstr(result.err, " on without counters") ||
+                strstr(result.err, " on with all levels again"));
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
     assert_int_equal(recorded_count(trace, "step"), recorded);
     assert_true(trace->range_counts.count > 0 && trace->range_counts.count < 101 * recorded);
-    assert_non_null(strstr(trace->notes, " on without counters"));
+    assert_true(has_level(trace, "without counters"));
+    assert_non_null(strstr(trace->notes, "; from part "));
     nvt_trace_free(trace);
 }
 
@@ -483,6 +526,7 @@ int main(void)
         cmocka_unit_test(records_where_iterations_differ),
         cmocka_unit_test(notices_what_is_planted),
         cmocka_unit_test(lowers_the_level),
+        cmocka_unit_test(raises_the_level_again),
         cmocka_unit_test(levels_are_in_order),
         cmocka_unit_test(counts_what_watching_costs),
         cmocka_unit_test(blocks_are_worth_their_cost),

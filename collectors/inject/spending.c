@@ -124,7 +124,8 @@ static void choose_level(void)
     struct nvt_control *control = nvt_session.control;
     if (atomic_load(&control->budget_level) == budget.level)
         return;
-    atomic_store(&control->budget_level_part[budget.level], atomic_load(&control->parts));
+    atomic_store(&control->budget_level_part, atomic_load(&control->parts));
+    atomic_fetch_add(&control->budget_level_changes, 1);
     atomic_store(&control->left_out, control->budget_leaves_out[budget.level]);
     atomic_store(&control->budget_level, budget.level);
 }
@@ -136,6 +137,7 @@ static void turn(int opens, uint64_t now)
     const uint32_t part = atomic_load(&control->parts) % NVT_PARTS;
     if (opens) {
         choose_level();
+        atomic_store(&control->part_level[part], budget.level);
         atomic_store(&control->part_from[part], now);
         atomic_store(&control->opened, now);
     }
