@@ -312,6 +312,14 @@ static void deferred_events_lie_where_they_were(void **state)
     assert_int_equal(past, 3);
     expect_within_work(trace, recorded_range(trace, "monotonic"), "\"items\":7");
     expect_within_work(trace, recorded_range(trace, "real"), "\"items\":8");
+    /* Clocks of the program's own: by two moments, by a rate, by functions that read them, by another one of them. */
+    static const char *const own[] = {"synced", "rated", "read", "with data", "chained"};
+    for (size_t i = 0; i < NVT_COUNT_OF(own); i++) {
+        char payload[32];
+        snprintf(payload, sizeof(payload), "\"items\":%zu", 9 + i);
+        assert_int_equal(recorded_count(trace, own[i]), 1);
+        expect_within_work(trace, recorded_range(trace, own[i]), payload);
+    }
     assert_int_equal(recorded_count(trace, "before"), 0);
     const uint32_t mark = recorded_mark(trace, "moment");
     assert_int_equal(trace->marks.time[mark], ranges->start[recorded_range(trace, "past")]);

@@ -114,8 +114,10 @@ static void read_payload(struct deferred *deferred, const struct nvt_schema_even
     }
     deferred->has_begin |= has_begin;
     deferred->has_end |= has_end;
-    if (has_begin || has_end || deferred->is_mark)
-        deferred->clock = nvt_time_clock(event->time_domain);
+    if (has_begin || deferred->is_mark)
+        deferred->clock = nvt_time_convert(event->time_domain, &deferred->begin);
+    if (has_end)
+        deferred->clock = nvt_time_convert(event->time_domain, &deferred->end);
     read_message(deferred, event, payload, size);
     read_at(payload, size, event->category, &attributes->category, sizeof(uint32_t));
     if (read_at(payload, size, event->color, &attributes->color, sizeof(uint32_t)))

@@ -413,6 +413,11 @@ static const struct nvt_callback callbacks[] = {
     {NVTX3EXT_CBID_nvtxScopeRegister, (NvtxFunctionPointer)register_scope},
     {NVTX3EXT_CBID_nvtxTimestampGet, (NvtxFunctionPointer)get_timestamp},
     {NVTX3EXT_CBID_nvtxTimeDomainRegister, (NvtxFunctionPointer)nvt_time_register},
+    {NVTX3EXT_CBID_nvtxTimerSource, (NvtxFunctionPointer)nvt_time_source},
+    {NVTX3EXT_CBID_nvtxTimerSourceWithData, (NvtxFunctionPointer)nvt_time_source_with_data},
+    {NVTX3EXT_CBID_nvtxTimeSyncPoint, (NvtxFunctionPointer)nvt_time_sync},
+    {NVTX3EXT_CBID_nvtxTimeSyncPointTable, (NvtxFunctionPointer)nvt_time_sync_table},
+    {NVTX3EXT_CBID_nvtxTimestampConversionFactor, (NvtxFunctionPointer)nvt_time_rate},
     {NVTX3EXT_CBID_nvtxEventSubmit, (NvtxFunctionPointer)nvt_deferred_submit},
     {NVTX3EXT_CBID_nvtxEventBatchSubmit, (NvtxFunctionPointer)nvt_deferred_submit_batch},
 };

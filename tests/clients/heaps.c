@@ -213,6 +213,55 @@ static void submit(nvtxDomainHandle_t domain, uint64_t schema, const struct past
     nvtxEventBatchSubmit(domain, &batch);
 }
 
+/* A clock of the program's own. */
+static int64_t made(void)
+{
+    return 3 * now(CLOCK_MONOTONIC) + 12345;
+}
+
+static int64_t made_by_data(void *data)
+{
+    return *(const int64_t *)data * made();
+}
+
+enum { SYNCED, RATED, READ, READ_WITH_DATA, CHAINED, CLOCKS };
+static const char *const clock_names[CLOCKS] = {"synced", "rated", "read", "with data", "chained"};
+
+/* Clocks that only the program knows, and what it says of each; the second time at a later moment. */
+static void say_of_clocks(nvtxDomainHandle_t domain, const uint64_t *clocks, int is_again)
+{
+    static int64_t two = 2;
+    const uint64_t known = NVTX_TIMESTAMP_TYPE_CPU_CLOCK_GETTIME_MONOTONIC;
+    const int64_t monotonic = now(CLOCK_MONOTONIC), time = 3 * monotonic + 12345;
+    const nvtxSyncPoint_t point = {7 * time, time};
+    nvtxTimeSyncPoint(domain, clocks[SYNCED], known, time, monotonic);
+    if (is_again)
+        nvtxTimestampConversionFactor(domain, clocks[RATED], known, 1.0 / 3, time, monotonic);
+    if (!is_again) {
+        nvtxTimerSource(domain, clocks[READ], 0, made);
+        nvtxTimerSourceWithData(domain, clocks[READ_WITH_DATA], 0, made_by_data, &two);
+    }
+    nvtxTimeSyncPointTable(domain, clocks[CHAINED], clocks[RATED], &point, 1);
+}
+
+/* Ranges of these clocks, within "work". */
+static void begin_on_clocks(nvtxDomainHandle_t domain, uint64_t *clocks, uint64_t *schemas)
+{
+    nvtxTimeDomainAttr_t own;
+    memset(&own, 0, sizeof(own));
+    own.timestampTypeId = NVTX_TIMESTAMP_TYPE_GPU_GLOBALTIMER;
+    for (int i = 0; i < CLOCKS; i++) {
+        clocks[i] = nvtxTimeDomainRegister(domain, &own);
+        schemas[i] = past_schema(domain, clocks[i], NVTX_PAYLOAD_ENTRY_FLAG_RANGE_BEGIN,
+                                 NVTX_PAYLOAD_ENTRY_FLAG_RANGE_END, 5);
+    }
+    say_of_clocks(domain, clocks, 0);
+    pause_ms(2);
+    say_of_clocks(domain, clocks, 1);
+    pause_ms(2);
+    say_of_clocks(domain, clocks, 1);
+}
+
 /* Ranges that were over before anything was said of them: they lie within "work", which encloses them. */
 static void deferred(nvtxDomainHandle_t domain)
 {
@@ -229,7 +278,10 @@ static void deferred(nvtxDomainHandle_t domain)
                    gpu = past_schema(domain, NVTX_TIMESTAMP_TYPE_GPU_GLOBALTIMER, begin, end, 5),
                    mark = past_schema(domain, NVTX_TIMESTAMP_TYPE_TOOL_PROVIDED,
                                       NVTX_PAYLOAD_ENTRY_FLAG_MARK, 0, 3);
-    struct past ticks[3], other[2];
+    static const int64_t factors[CLOCKS] = {1, 1, 1, 2, 7};
+    struct past ticks[3], other[2], own_clock[CLOCKS];
+    uint64_t clocks[CLOCKS], schemas[CLOCKS];
+    begin_on_clocks(domain, clocks, schemas);
     nvtxRangePushA("work");
     for (uint32_t i = 0; i < 3; i++) {
         ticks[i] = (struct past){nvtxTimestampGet(), 0, "past", i, 0xff00ff00};
@@ -238,7 +290,11 @@ static void deferred(nvtxDomainHandle_t domain)
     }
     other[0] = (struct past){now(CLOCK_MONOTONIC), 0, "monotonic", 7, 0};
     other[1] = (struct past){now(CLOCK_REALTIME), 0, "real", 8, 0};
+    for (uint32_t i = 0; i < CLOCKS; i++)
+        own_clock[i] = (struct past){factors[i] * made(), 0, clock_names[i], 9 + i, 0};
     pause_ms(2);
+    for (int i = 0; i < CLOCKS; i++)
+        own_clock[i].end = factors[i] * made();
     other[0].end = now(CLOCK_MONOTONIC);
     other[1].end = now(CLOCK_REALTIME);
     nvtxRangePop();
@@ -246,6 +302,8 @@ static void deferred(nvtxDomainHandle_t domain)
     submit(domain, tool, ticks, 3);
     submit(domain, monotonic, &other[0], 1);
     submit(domain, real, &other[1], 1);
+    for (int i = 0; i < CLOCKS; i++)
+        submit(domain, schemas[i], &own_clock[i], 1);
     ticks[0].message = "moment";
     const nvtxPayloadData_t single = {mark, sizeof(ticks[0]), &ticks[0]};
     nvtxEventSubmit(domain, &single, 1);
