@@ -118,17 +118,22 @@ static int begin(struct steps *steps, const char *wanted, struct nvt_error *err)
     return 0;
 }
 
-/* The most iterations that a process of any has begun, and how many processes there are that have some. */
-static int count_seen(const struct steps *steps, uint64_t *most, uint64_t *processes,
-                      struct nvt_error *err)
+/* How far all of them are. */
+struct seen {
+    uint64_t most;            /* iterations that a process has begun */
+    uint64_t processes, done; /* that have some; that have recorded those that are wanted */
+};
+
+static int count_seen(const struct steps *steps, struct seen *seen, struct nvt_error *err)
 {
-    *most = *processes = 0;
+    *seen = (struct seen){0};
     if (ask(steps, "stepped", err))
         return -1;
     for (size_t i = 0; i < steps->count; i++) {
-        const uint64_t seen = number_of(text_of(steps, i), "seen");
-        *most = seen > *most ? seen : *most;
-        *processes += number_of(text_of(steps, i), "of");
+        const uint64_t most = number_of(text_of(steps, i), "seen");
+        seen->most = most > seen->most ? most : seen->most;
+        seen->processes += number_of(text_of(steps, i), "of");
+        seen->done += number_of(text_of(steps, i), "processes");
     }
     return 0;
 }
@@ -137,18 +142,19 @@ static int count_seen(const struct steps *steps, uint64_t *most, uint64_t *proce
  * with err. */
 static int64_t measure_distance(const struct steps *steps, struct nvt_error *err)
 {
-    uint64_t before, after, processes;
+    struct seen before, after;
     const struct nvt_ctl_way *way = steps->sessions[0].way;
     if (!way)
         return 1;
-    if (count_seen(steps, &before, &processes, err))
+    if (count_seen(steps, &before, err))
         return -1;
     const int64_t began = nvt_monotonic_ns();
     sleep_ns(2 * way->latency_ns);
-    if (count_seen(steps, &after, &processes, err))
+    if (count_seen(steps, &after, err))
         return -1;
     const int64_t took = nvt_monotonic_ns() - began;
-    const double each = after > before ? (double)took / (double)(after - before) : (double)took;
+    const double each =
+        after.most > before.most ? (double)took / (double)(after.most - before.most) : (double)took;
     return (int64_t)((double)AHEAD * (double)took / each) + 2;
 }
 
@@ -156,11 +162,11 @@ static int64_t measure_distance(const struct steps *steps, struct nvt_error *err
 static int fix(const struct steps *steps, uint64_t distance, struct nvt_error *err)
 {
     char request[64];
-    uint64_t most, processes;
+    struct seen seen;
     int refused = 0;
-    if (count_seen(steps, &most, &processes, err))
+    if (count_seen(steps, &seen, err))
         return -1;
-    snprintf(request, sizeof(request), "fix %" PRIu64, most + distance);
+    snprintf(request, sizeof(request), "fix %" PRIu64, seen.most + distance);
     ask_all(steps, request);
     for (size_t i = 0; i < steps->count; i++) {
         if (steps->replies[i].status < 0)
@@ -170,14 +176,14 @@ static int fix(const struct steps *steps, uint64_t distance, struct nvt_error *e
     return refused != 0;
 }
 
-/* From afar, one may have begun with what another had no time for: then all begin again. */
+/* Of several, one may have begun with what another had no time for: then all begin again. */
 static int agree(struct steps *steps, const char *wanted, struct nvt_error *err)
 {
     const int is_far = steps->sessions[0].way != NULL;
     const int64_t distance = measure_distance(steps, err);
     int status = distance < 0 ? -1 : 1;
     for (int try = 0; try < (is_far ? FAR_TRIES : TRIES) && status == 1; try++) {
-        if (try && is_far) {
+        if (try && steps->count > 1) {
             stop(steps);
             if (begin(steps, wanted, err))
                 return -1;
@@ -208,36 +214,56 @@ static int are_recorded(const struct steps *steps, size_t i, struct nvt_error *e
 
 /* How the waiting goes. */
 struct waiting {
-    uint64_t seen; /* iterations that have begun, of the process that has most */
-    int64_t since; /* no other has begun, CLOCK_MONOTONIC */
-    int is_said;   /* that none does */
+    struct seen seen;
+    int64_t since;   /* no further iteration has begun, CLOCK_MONOTONIC, */
+    int64_t done_at; /* and no further process has recorded them */
+    int is_said;     /* what we wait for */
 };
+
+/* After so long nobody knows any more why it takes its time. */
+static void say_why(const struct steps *steps, struct waiting *waiting, int64_t now)
+{
+    const struct seen *seen = &waiting->seen;
+    if (waiting->is_said || now - waiting->done_at <= SILENCE_NS)
+        return;
+    if (now - waiting->since > SILENCE_NS)
+        nvt_message(stderr, "waiting: no iteration (range %s) has begun for 10 s; Ctrl-C ends it",
+                    steps->range);
+    else if (seen->done)
+        nvt_message(stderr,
+                    "waiting: %" PRIu64 " of %" PRIu64
+                    " processes have recorded the iterations; Ctrl-C ends it",
+                    seen->done, seen->processes);
+    else
+        return;
+    waiting->is_said = 1;
+}
 
 /* Whether it is worth while: 0, or -1 with err. */
 static int see(const struct steps *steps, struct waiting *waiting, struct nvt_error *err)
 {
-    uint64_t seen, processes;
+    struct seen seen;
     const int64_t now = nvt_monotonic_ns();
     if (broken_off)
         return nvt_fail(err, "broken off: recording has stopped");
-    if (count_seen(steps, &seen, &processes, err))
+    if (count_seen(steps, &seen, err))
         return -1;
-    if (seen != waiting->seen)
-        *waiting = (struct waiting){seen, now, 0};
-    if (!processes && now - waiting->since > NOBODY_NS)
+    if (seen.most != waiting->seen.most)
+        waiting->since = now;
+    if (seen.done != waiting->seen.done)
+        waiting->done_at = now;
+    waiting->seen = seen;
+    if (!seen.processes && now - waiting->since > NOBODY_NS)
         return nvt_fail(err, "no process has iterations (range %s): recording has stopped",
                         steps->range);
-    if (!waiting->is_said && now - waiting->since > SILENCE_NS) {
-        nvt_message(stderr, "waiting: no iteration (range %s) has begun for 10 s; Ctrl-C ends it",
-                    steps->range);
-        waiting->is_said = 1;
-    }
+    say_why(steps, waiting, now);
     return 0;
 }
 
 static int wait_for_all(const struct steps *steps, struct nvt_error *err)
 {
     struct waiting waiting = {.since = nvt_monotonic_ns()};
+    waiting.done_at = waiting.since;
     for (;;) {
         size_t done = 0;
         if (see(steps, &waiting, err))

@@ -9,6 +9,7 @@
 
 #include "../lib/buffer.h"
 #include "../lib/count_of.h"
+#include "../lib/quantity_text.h"
 #include "../lib/shell.h"
 #include "output.h"
 
@@ -25,20 +26,41 @@ static double seconds(int64_t ns)
     return (double)ns / 1e9;
 }
 
+/* So many ns of the window are none of iterations: it opens before the first and closes behind the last. `now`: ticks. */
+static int64_t wait_of(const struct nvt_live *live, uint64_t now, int64_t open_ns)
+{
+    uint64_t from, to;
+    const struct nvt_recorder *recorder = live->recorder;
+    const uint64_t second = nvt_output_ticks(recorder->output, recorder->clock, 1000000000);
+    nvt_live_steps_span(&live->steps, recorder->control, now, &from, &to);
+    const double recorded_ns = second ? (double)(to - from) / (double)second * 1e9 : 0;
+    return recorded_ns < (double)open_ns ? open_ns - (int64_t)recorded_ns : 0;
+}
+
+static int64_t recorded_ns(const struct nvt_live *live)
+{
+    const struct nvt_record_window *window = live->window;
+    const struct nvt_recorder *recorder = live->recorder;
+    const int64_t all = nvt_record_window_recorded(window, recorder->control);
+    const int64_t open_ns = all - window->recorded_ns;
+    const int64_t waits = is_open(live) && nvt_live_steps_are_due(&live->steps)
+                              ? wait_of(live, nvt_ticks(recorder->clock), open_ns)
+                              : 0;
+    return all - live->waited_ns - waits;
+}
+
 /* How much of the time was recorded, and from when to when the last part is, as facts of the trace: of each name the last one
- * counts. 0, or -1 with the text. */
-static int write_parts(struct nvt_live *live, char *text, size_t size)
+ * counts. `from`, `to`: ticks; 0: it goes on. 0, or -1 with the text. */
+static int write_parts(struct nvt_live *live, uint64_t from, uint64_t to, char *text, size_t size)
 {
     char value[80], name[40];
     const struct nvt_recorder *recorder = live->recorder;
-    const uint64_t opened = atomic_load(&recorder->control->opened);
-    snprintf(name, sizeof(name), "part %" PRIu32, live->window->parts);
-    snprintf(value, sizeof(value), "%" PRIu64 " %" PRIu64, opened,
-             is_open(live) ? 0 : nvt_ticks(recorder->clock));
+    const uint32_t parts = live->window->parts;
+    snprintf(name, sizeof(name), "part %" PRIu32, parts);
+    snprintf(value, sizeof(value), "%" PRIu64 " %" PRIu64, from, to);
     int failed = nvt_output_fact(recorder->output, name, value);
-    snprintf(value, sizeof(value), "%" PRIu32 " part%s, %.9g s", live->window->parts,
-             live->window->parts == 1 ? "" : "s",
-             seconds(nvt_record_window_recorded(live->window, live->recorder->control)));
+    snprintf(value, sizeof(value), "%" PRIu32 " part%s, %s", parts, parts == 1 ? "" : "s",
+             NVT_TIME((double)recorded_ns(live)));
     if (!failed && !nvt_output_fact(recorder->output, "recorded", value))
         return 0;
     snprintf(text, size, "out of memory");
@@ -50,24 +72,57 @@ static int write_parts(struct nvt_live *live, char *text, size_t size)
 static int put_status(struct nvt_live *live, const char *words, char *text, size_t size)
 {
     const struct nvt_record_window *window = live->window;
-    const struct nvt_control *control = live->recorder->control;
     const int64_t now = nvt_monotonic_ns();
     (void)words;
     snprintf(text, size,
              "state\t%s\nfor\t%" PRId64 "\nbegan\t%" PRId64 "\nrecorded\t%" PRId64
-             "\nparts\t%" PRIu32 "\nprocesses\t%" PRIu32 "\nbytes\t%" PRIu64
+             "\nparts\t%" PRIu32 "\nprocesses\t%" PRIu32 "\nbytes\t%" PRIu64 "\niterating\t%" PRIu32
              "\ntrace\t%s\ncommand\t%s\n",
              is_open(live) ? "recording" : "dormant", now - window->turned, now - live->began,
-             nvt_record_window_recorded(window, control), window->parts,
-             nvt_output_processes(live->recorder->output), nvt_output_size(live->recorder->output),
-             live->trace, live->command);
+             recorded_ns(live), window->parts, nvt_output_processes(live->recorder->output),
+             nvt_output_size(live->recorder->output),
+             atomic_load(&live->recorder->control->steppers), live->trace, live->command);
     return 0;
+}
+
+/* Which iterations the part has: "822 to 826 of 4 processes". */
+static int write_steps(struct nvt_live *live, char *text, size_t size)
+{
+    char name[48], value[120];
+    const struct nvt_live_steps *steps = &live->steps;
+    int used = snprintf(value, sizeof(value), "%" PRIu64 " to %" PRIu64 " of %" PRIu32 " process%s",
+                        steps->from, steps->last, steps->of, steps->of == 1 ? "" : "es");
+    if (steps->is_broken_off)
+        snprintf(value + used, sizeof(value) - (size_t)used, ", stopped when %" PRIu32 " had them",
+                 steps->processes);
+    snprintf(name, sizeof(name), "iterations of part %" PRIu32, live->window->parts);
+    if (steps->fix_at || !nvt_output_fact(live->recorder->output, name, value))
+        return 0;
+    snprintf(text, size, "out of memory");
+    return -1;
+}
+
+/* The window is closed, which was open for so long: what it was open for is over. 0 with the time that is recorded, or -1 with the text. */
+static int close_part(struct nvt_live *live, int64_t *open_ns, char *text, size_t size)
+{
+    const struct nvt_control *control = live->recorder->control;
+    uint64_t to = nvt_ticks(live->recorder->clock), from = atomic_load(&control->opened);
+    if (nvt_live_steps_are_due(&live->steps)) {
+        nvt_live_steps_close(&live->steps, live->recorder->control);
+        const int64_t waits = wait_of(live, to, *open_ns);
+        nvt_live_steps_span(&live->steps, control, to, &from, &to);
+        live->waited_ns += waits;
+        *open_ns -= waits;
+        if (write_steps(live, text, size))
+            return -1;
+    }
+    return write_parts(live, from, to, text, size);
 }
 
 static int turn(struct nvt_live *live, int opens, char *text, size_t size)
 {
     struct nvt_recorder *recorder = live->recorder;
-    const int64_t since = nvt_monotonic_ns() - live->window->turned;
+    int64_t since = nvt_monotonic_ns() - live->window->turned;
     if (!recorder->control->is_dormant) {
         snprintf(text, size,
                  "it records from beginning to end: start and stop need record --dormant");
@@ -83,13 +138,14 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
         return 0;
     }
     recorder->next_flush = 0;
-    if (!opens)
-        nvt_live_steps_close(&live->steps, recorder->control);
-    if (opens)
+    if (opens) {
         snprintf(text, size, "recording to %s", live->trace);
-    else
-        snprintf(text, size, "stopped: %.3f s were recorded to %s", seconds(since), live->trace);
-    return write_parts(live, text, size);
+        return write_parts(live, atomic_load(&recorder->control->opened), 0, text, size);
+    }
+    if (close_part(live, &since, text, size))
+        return -1;
+    snprintf(text, size, "stopped: %s were recorded to %s", NVT_TIME((double)since), live->trace);
+    return 0;
 }
 
 int nvt_live_start(struct nvt_live *live, char *text, size_t size)
@@ -235,9 +291,10 @@ void nvt_live_begin(struct nvt_live *live, struct nvt_recorder *recorder,
 void nvt_live_end(struct nvt_live *live)
 {
     char text[80];
-    if (live->recorder->control->is_dormant && !(live->recorder->control->budget > 0) &&
-        is_open(live))
-        write_parts(live, text, sizeof(text));
+    const struct nvt_control *control = live->recorder->control;
+    int64_t open_ns = nvt_monotonic_ns() - live->window->turned;
+    if (control->is_dormant && !(control->budget > 0) && is_open(live))
+        close_part(live, &open_ns, text, sizeof(text));
     nvt_live_marks_free(&live->marks);
     nvt_ctl_close(&live->server);
 }

@@ -2,7 +2,7 @@
  * What `nvtally ctl` may ask of a recording that goes on (ctl_socket.h), in words:
  *
  *   status       lines of a name, a tab and a value: state (recording, dormant), for (ns in that state), began (ns ago), recorded
- *                (ns in all), parts, processes (that are in the trace), bytes, trace (its path), command
+ *                (ns in all), parts, processes (that are in the trace), bytes, iterating (processes that have begun iterations), trace (its path), command
  *   start, stop  of --dormant: begin to record, end it
  *   steps N      of --dormant --iteration: record so many iterations (live_steps.h), "steps N NS" among several recorders; lines as above: trace, range, settle (ns until
  *                their numbers are to be fixed)
@@ -27,7 +27,8 @@ struct nvt_live {
     struct nvt_ctl_server server;
     struct nvt_live_marks marks;
     struct nvt_live_steps steps;
-    int64_t began; /* CLOCK_MONOTONIC */
+    int64_t began;     /* CLOCK_MONOTONIC */
+    int64_t waited_ns; /* that the window was open before iterations began, and behind them */
     char trace[PATH_MAX];
     char command[1024];
     char unheard[NVT_CTL_ANSWER_MOST]; /* an answer that nobody has asked for */

@@ -5,14 +5,41 @@
 #include <stdlib.h>
 
 #include "../lib/clock.h"
+#include "stale.h"
 
 #define SETTLE_NS    INT64_C(300000000) /* CUPTI is up by then */
 #define GONE_NS      INT64_C(2000000000) /* and who has asked has fixed the numbers so long after that */
+#define LOOK_NS      INT64_C(500000000)
 #define HELD_MOST_NS INT64_C(600000000000)
 
 int nvt_live_steps_are_due(const struct nvt_live_steps *steps)
 {
     return steps->wanted && !steps->is_over;
+}
+
+/* A request of its own: whatever a process is about to do counts for the one before. */
+static void renew(struct nvt_live_steps *steps, struct nvt_control *control)
+{
+    const uint64_t request = ++steps->requests;
+    atomic_store(&control->steps_from, UINT64_MAX);
+    atomic_store(&control->steps_last, UINT64_MAX);
+    atomic_store(&control->steps_done, request << 32);
+    atomic_store(&control->steps_left, request << 32);
+    atomic_store(&control->steps_began, 0);
+    atomic_store(&control->steps_ended, 0);
+    atomic_store(&control->stepping, steps->requests);
+}
+
+static uint32_t processes_of(const struct nvt_live_steps *steps, const _Atomic uint64_t *processes)
+{
+    const uint64_t there = atomic_load(processes);
+    return there >> 32 == steps->requests ? (uint32_t)there : 0;
+}
+
+/* Those that have them to record, or have done so; also where they have ended since. */
+static uint32_t all_of(const struct nvt_live_steps *steps, const struct nvt_control *control)
+{
+    return atomic_load(&control->steppers) + processes_of(steps, &control->steps_left);
 }
 
 int nvt_live_steps_ask(struct nvt_live_steps *steps, struct nvt_control *control, const char *words,
@@ -32,13 +59,10 @@ int nvt_live_steps_ask(struct nvt_live_steps *steps, struct nvt_control *control
         return -1;
     }
     *steps = (struct nvt_live_steps){
-        .wanted = wanted, .requests = steps->requests + 1, .is_held = held_ns > 0};
+        .wanted = wanted, .requests = steps->requests, .is_held = held_ns > 0};
     *settle_ns = control->trace & NVT_TRACE_DEVICE ? SETTLE_NS : 0;
     steps->fix_at = nvt_monotonic_ns() + *settle_ns + (held_ns ? held_ns : GONE_NS);
-    atomic_store(&control->steps_done, 0);
-    atomic_store(&control->steps_from, UINT64_MAX);
-    atomic_store(&control->steps_last, UINT64_MAX);
-    atomic_store(&control->stepping, steps->requests);
+    renew(steps, control);
     return 0;
 }
 
@@ -47,13 +71,34 @@ int nvt_live_steps_fix(struct nvt_live_steps *steps, struct nvt_control *control
     const uint64_t seen = atomic_load(&control->steps_seen);
     if (!nvt_live_steps_are_due(steps) || from <= seen || (!steps->fix_at && steps->from <= seen))
         return 0;
+    if (!steps->fix_at)
+        renew(steps, control);
     steps->fix_at = 0;
     steps->from = from;
     steps->last = from + steps->wanted - 1;
     /* Who sees the first number sees the last. */
     atomic_store(&control->steps_last, steps->last);
     atomic_store(&control->steps_from, steps->from);
-    return 1;
+    if (atomic_load(&control->steps_seen) <= from)
+        return 1;
+    /* We were held up: a process may have begun with that number before it was on the page, others have it. */
+    renew(steps, control);
+    steps->fix_at = nvt_monotonic_ns() + GONE_NS;
+    return 0;
+}
+
+/* Who was killed is not waited for. What it has had before counts, as it does of one that ends by itself. */
+static void leave_out_dead(const struct nvt_live_steps *steps, struct nvt_control *control)
+{
+    for (int i = 0; i < NVT_STEPPERS; i++) {
+        int32_t pid = atomic_load(&control->stepper[i]);
+        if (!pid || nvt_process_is(pid, nvt_process_start(pid)) ||
+            !atomic_compare_exchange_strong(&control->stepper[i], &pid, 0))
+            continue;
+        if (atomic_load(&control->stepper_done[i]) == steps->requests)
+            atomic_fetch_add(&control->steps_left, 1);
+        atomic_fetch_sub(&control->steppers, 1);
+    }
 }
 
 int nvt_live_steps_look(struct nvt_live_steps *steps, struct nvt_control *control)
@@ -62,8 +107,15 @@ int nvt_live_steps_look(struct nvt_live_steps *steps, struct nvt_control *contro
         return 0;
     if (steps->fix_at && !steps->is_held && nvt_monotonic_ns() >= steps->fix_at)
         nvt_live_steps_fix(steps, control, atomic_load(&control->steps_seen) + 1);
-    steps->processes = atomic_load(&control->steps_done);
-    return steps->processes && steps->processes >= atomic_load(&control->steppers);
+    if (nvt_monotonic_ns() >= steps->next_look) {
+        leave_out_dead(steps, control);
+        steps->next_look = nvt_monotonic_ns() + LOOK_NS;
+    }
+    /* In this order: one that leaves is among those that have left before it is no stepper any more. */
+    const uint32_t steppers = atomic_load(&control->steppers);
+    const uint32_t left = processes_of(steps, &control->steps_left);
+    steps->processes = processes_of(steps, &control->steps_done);
+    return steps->processes && steps->processes >= steppers + left;
 }
 
 int nvt_live_steps_are_given_up(const struct nvt_live_steps *steps)
@@ -76,10 +128,21 @@ void nvt_live_steps_close(struct nvt_live_steps *steps, struct nvt_control *cont
 {
     if (!nvt_live_steps_are_due(steps))
         return;
-    steps->processes = atomic_load(&control->steps_done);
+    steps->processes = processes_of(steps, &control->steps_done);
     steps->is_over = 1;
-    steps->is_broken_off = !steps->processes || steps->processes < atomic_load(&control->steppers);
+    steps->of = all_of(steps, control);
+    steps->is_broken_off = !steps->processes || steps->processes < steps->of;
     atomic_store(&control->stepping, 0);
+}
+
+void nvt_live_steps_span(const struct nvt_live_steps *steps, const struct nvt_control *control,
+                         uint64_t now, uint64_t *from, uint64_t *to)
+{
+    const uint64_t began = atomic_load(&control->steps_began);
+    const uint64_t ended = atomic_load(&control->steps_ended);
+    const int is_done = steps->is_over && !steps->is_broken_off;
+    *from = began && began < now ? began : now;
+    *to = is_done && ended >= *from && ended < now ? ended : now;
 }
 
 void nvt_live_steps_put(const struct nvt_live_steps *steps, const struct nvt_control *control,
@@ -93,5 +156,5 @@ void nvt_live_steps_put(const struct nvt_live_steps *steps, const struct nvt_con
              "steps\t%s\nwanted\t%" PRIu64 "\nfrom\t%" PRIu64 "\nlast\t%" PRIu64 "\nseen\t%" PRIu64
              "\nprocesses\t%" PRIu32 "\nof\t%" PRIu32 "\n",
              state, steps->wanted, steps->from, steps->last, atomic_load(&control->steps_seen),
-             steps->processes, atomic_load(&control->steppers));
+             steps->processes, steps->is_over ? steps->of : all_of(steps, control));
 }

@@ -20,8 +20,10 @@ struct nvt_live_steps {
     int is_held;       /* nobody else may fix them */
     int is_over;       /* they are recorded; or, with `is_broken_off`, never will be */
     int is_broken_off;
-    uint32_t processes; /* that have had them */
+    uint32_t processes; /* that have had them, */
+    uint32_t of;        /* of so many, as it was over */
     uint64_t from, last;
+    int64_t next_look; /* at whether they all live, CLOCK_MONOTONIC */
 };
 
 /* Before the window is opened. `words`: how many; and, where several recorders have to agree on the numbers whatever becomes of the one who
@@ -40,6 +42,10 @@ int nvt_live_steps_are_given_up(const struct nvt_live_steps *steps);
 
 /* The window has been closed, for whatever reason. */
 void nvt_live_steps_close(struct nvt_live_steps *steps, struct nvt_control *control);
+
+/* From when to when they are recorded, ticks: to `now` where they still are; all of it `now` where none has begun. */
+void nvt_live_steps_span(const struct nvt_live_steps *steps, const struct nvt_control *control,
+                         uint64_t now, uint64_t *from, uint64_t *to);
 
 /* Whether some are asked for and not recorded yet. */
 int nvt_live_steps_are_due(const struct nvt_live_steps *steps);

@@ -60,6 +60,12 @@ static void add_runs(struct facts *facts, const struct nvt_runs *runs)
         put_fact(facts, runs->env.members[i].key, runs->env.members[i].text);
 }
 
+/* "part 3": its beginning and end, which readers alone understand. */
+static int is_part(const char *name)
+{
+    return !strncmp(name, "part ", 5) && name[5] && !name[5 + strspn(name + 5, "0123456789")];
+}
+
 static void add_trace(struct facts *facts, const struct nvt_trace *trace)
 {
     char length[64], calls[NVT_HIP_WORD];
@@ -72,7 +78,9 @@ static void add_trace(struct facts *facts, const struct nvt_trace *trace)
     put_count(facts, nvt_hip_word(trace, "CUDA calls", calls), trace->apis.count);
     put_count(facts, "threads", trace->threads.count);
     for (uint32_t i = 0; i < trace->meta.count; i++)
-        put_fact(facts, nvt_name(trace, trace->meta.key[i]), nvt_name(trace, trace->meta.value[i]));
+        if (!is_part(nvt_name(trace, trace->meta.key[i])))
+            put_fact(facts, nvt_name(trace, trace->meta.key[i]),
+                     nvt_name(trace, trace->meta.value[i]));
 }
 
 static void free_facts(struct facts *facts)

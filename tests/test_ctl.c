@@ -66,7 +66,7 @@ static void records_in_parts(void **state)
                "\"$1\" 2600 & sleep 0.5; \"$0\" ctl start; sleep 0.5; \"$0\" ctl stop; sleep 0.6; "
                "\"$0\" ctl start; sleep 0.4; \"$0\" ctl stop; \"$0\" ctl stop; wait");
     assert_non_null(strstr(result.out, "recording to /"));
-    assert_non_null(strstr(result.out, "stopped: 0."));
+    assert_non_null(strstr(result.out, " were recorded to "));
     assert_non_null(strstr(result.out, "not recording, for 0."));
     const int64_t elapsed = result.elapsed_ns;
     expect_said(&result, " events of 2 threads in 1 process");
@@ -74,7 +74,8 @@ static void records_in_parts(void **state)
     const struct nvt_ranges *ranges = &trace->ranges;
     const char *facts = nvt_trace_meta(trace, "recorded");
     assert_memory_equal(facts, "2 parts, ", 9);
-    const int64_t recorded = (int64_t)(strtod(facts + 9, NULL) * 1e9);
+    const int64_t recorded =
+        (int64_t)(strtod(facts + 9, NULL) * (strstr(facts, " ms") ? 1e6 : 1e9));
     const uint32_t steps = recorded_count(trace, "step");
     assert_true(steps > 20);
     expect_near(recorded_count(trace, "forward"), steps);
@@ -353,6 +354,8 @@ static void dumps_what_there_is(void **state)
         const uint32_t steps = recorded_count(trace, "step");
         assert_true(steps > 20);
         expect_near(recorded_count(trace, "forward"), steps);
+        assert_null(trace->warning);
+        assert_non_null(strstr(trace->notes, "a copy of a recording that went on"));
         nvt_trace_free(trace);
     }
 }
@@ -448,6 +451,43 @@ static void steps_are_the_same_in_all(void **state)
     nvt_trace_free(trace);
 }
 
+/* Iterations begin half a second after they were asked for: nobody says that this was recorded, and the file has which
+ * ones they are. */
+static void the_wait_is_not_recorded(void **state)
+{
+    (void)state;
+    struct cli_result result = record_steps(
+        recorded_path(),
+        "date +%s%N; \"$0\" ctl steps 5 & until \"$0\" ctl status | grep -q recording; do sleep "
+        "0.02; done; sleep 0.5; \"$1\" 2500 & wait $!; wait; date +%s%N; \"$0\" ctl status");
+    const char *said = strstr(result.out, "iterations "),
+               *second = said ? strchr(said, '\n') : NULL;
+    const char *recorded = strstr(result.out, "\nrecorded\t");
+    if (!second || !recorded) {
+        fail_msg("%s%s", result.out, result.err);
+        return;
+    }
+    const int64_t elapsed = strtoll(second + 1, NULL, 10) - strtoll(result.out, NULL, 10);
+    const int64_t ns = strtoll(recorded + 10, NULL, 10);
+    struct nvt_trace *trace = recorded_trace();
+    const uint64_t first = expect_steps(trace, 1, 5);
+    char expected[120];
+    snprintf(expected, sizeof(expected), "%llu to %llu of 1 process", (unsigned long long)first,
+             (unsigned long long)first + 4);
+    assert_string_equal(nvt_trace_meta(trace, "iterations of part 1"), expected);
+    assert_non_null(strstr(trace->notes, expected));
+    const uint32_t row = recorded_range(trace, "step");
+    const struct nvt_ranges *ranges = &trace->ranges;
+    int64_t end = 0;
+    for (uint32_t i = row; i < ranges->count; i++)
+        end = ranges->end[i] > end && !strcmp(nvt_name(trace, ranges->name[i]), "step")
+                  ? ranges->end[i]
+                  : end;
+    assert_in_range(ns, (end - ranges->start[row]) / 100 * 99, elapsed - 500 * MS);
+    nvt_trace_free(trace);
+    cli_result_free(&result);
+}
+
 /* What was broken off, by its client's end or by another's request, leaves nothing behind. */
 static void steps_are_broken_off(void **state)
 {
@@ -493,6 +533,22 @@ static void steps_outlive_their_client(void **state)
     struct nvt_trace *trace = recorded_trace();
     assert_in_range(recorded_count(trace, "step"), 1200, 2400);
     nvt_trace_free(trace);
+}
+
+/* One that was killed had iterations, and has none any more; one that is killed while it is waited for, neither. */
+static void killed_processes_are_not_waited_for(void **state)
+{
+    (void)state;
+    struct cli_result result = record_steps(
+        recorded_path(),
+        "\"$1\" 60000 & first=$!; \"$1\" 60000 & second=$!; \"$1\" 60000 & third=$!; sleep 0.4; "
+        "kill -9 $first; wait $first; \"$0\" ctl steps 5; kill -STOP $second; \"$0\" ctl steps 3 & "
+        "client=$!; until \"$0\" ctl status | grep -q recording; do sleep 0.05; done; sleep 0.3; "
+        "kill -9 $second; wait $client; echo ended with $?; kill $third; wait $third");
+    if (!strstr(result.out, " of 2 processes: ") || !strstr(result.out, " of 1 process: ") ||
+        !strstr(result.out, "ended with 0\n"))
+        fail_msg("%s%s", result.out, result.err);
+    cli_result_free(&result);
 }
 
 /* Several recorders, as of ranks that mpirun starts, agree on the numbers. */
@@ -698,8 +754,10 @@ int main(void)
         cmocka_unit_test(dumps_what_there_is),
         cmocka_unit_test(dumps_the_last_part),
         cmocka_unit_test(steps_are_the_same_in_all),
+        cmocka_unit_test(the_wait_is_not_recorded),
         cmocka_unit_test(steps_are_broken_off),
         cmocka_unit_test(steps_outlive_their_client),
+        cmocka_unit_test(killed_processes_are_not_waited_for),
         cmocka_unit_test(recorders_agree_on_steps),
         cmocka_unit_test(steps_need_iterations),
         cmocka_unit_test(lists_what_goes_on),

@@ -50,6 +50,41 @@ static void end_ranges(struct nvt_ranges *ranges, const struct part *parts, size
     }
 }
 
+#define NAMED 3 /* parts whose iterations are named */
+
+/* Of `nvtally ctl steps`: "iterations 822 to 826 of 4 processes; 900 to 904 of 4 processes (from 0)". Returns out, "" where all parts
+ * are of another kind. */
+static const char *iterations_of(const struct nvt_trace *trace, size_t count, char *out,
+                                 size_t size)
+{
+    size_t used = 0, found = 0;
+    *out = 0;
+    for (size_t i = 1; i <= count; i++) {
+        char name[48];
+        snprintf(name, sizeof(name), "iterations of part %zu", i);
+        const char *value = nvt_trace_meta(trace, name);
+        if (value && found++ < NAMED && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%.100s",
+                                     found > 1 ? "; " : "iterations ", value);
+    }
+    if (found && used < size)
+        snprintf(out + used, size - used, "%s (from 0)", found > NAMED ? "; …" : "");
+    return out;
+}
+
+static void note_parts(struct nvt_trace *trace, const char *recorded, size_t count)
+{
+    char iterations[500];
+    iterations_of(trace, count, iterations, sizeof(iterations));
+    if (count > 1)
+        nvt_trace_note(trace,
+                       "recorded in %s, on request%s%s: the time between was not recorded, and "
+                       "counts as idle",
+                       recorded, *iterations ? ", " : "", iterations);
+    else if (*iterations)
+        nvt_trace_note(trace, "recorded in %s, on request: %s", recorded, iterations);
+}
+
 int nvt_file_end_parts(struct nvt_file_reader *reader)
 {
     const char *recorded = nvt_trace_meta(reader->trace, "recorded");
@@ -73,10 +108,7 @@ int nvt_file_end_parts(struct nvt_file_reader *reader)
                        "record --budget %s: %s. What follows is of the recorded iterations alone; "
                        "the time between counts as idle",
                        budget, use);
-    else if (count > 1)
-        nvt_trace_note(reader->trace,
-                       "recorded in %s, on request: the time between was not recorded, and counts "
-                       "as idle",
-                       recorded);
+    else
+        note_parts(reader->trace, recorded, count);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "steps.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 
 int nvt_steps_watch;
+static int is_visible;         /* the recorder numbers processes as we do */
 static _Atomic int owner;      /* the process that has had */
 static _Atomic uint64_t count; /* so many iterations */
 static OF_THREAD uint64_t noted = NO_STEP;
@@ -28,7 +30,10 @@ __thread uint32_t nvt_steps_others __attribute__((tls_model("initial-exec")));
 void nvt_steps_begin(void)
 {
     const char *name = nvt_session.control->iteration, *at = strrchr(name, '@');
+    struct stat status;
     nvt_steps_watch = *name != 0;
+    is_visible =
+        *name && !stat(NVT_PID_SPACE, &status) && status.st_ino == nvt_session.control->pid_space;
     nvt_steps_letters[0] = *name;
     nvt_steps_letters[1] = at ? at[1] : *name;
 }
@@ -43,13 +48,45 @@ static int is_other(const nvtxEventAttributes_t *attributes)
     return first != nvt_steps_letters[0] && first != nvt_steps_letters[1];
 }
 
-/* The most that a process has had. */
-static void publish(uint64_t had)
+/* The most that all processes have had. */
+static void raise_to(_Atomic uint64_t *most, uint64_t value)
 {
-    _Atomic uint64_t *most = &nvt_session.control->steps_seen;
     uint64_t there = atomic_load(most);
-    while (there < had && !atomic_compare_exchange_weak(most, &there, had)) {
+    while (there < value && !atomic_compare_exchange_weak(most, &there, value)) {
     }
+}
+
+static _Atomic int place = -1; /* of those on the page, -1: none */
+
+/* The process has its first iteration: it is one of those that have. What it was before exec is it, too. */
+static void enter(void)
+{
+    struct nvt_control *control = nvt_session.control;
+    const int32_t pid = atomic_load(&owner);
+    int at = -1;
+    for (int i = 0; is_visible && i < NVT_STEPPERS && at < 0; i++)
+        at = atomic_load(&control->stepper[i]) == pid ? i : -1;
+    const int is_there = at >= 0;
+    for (int i = 0; is_visible && i < NVT_STEPPERS && at < 0; i++) {
+        int32_t none = 0;
+        at = atomic_compare_exchange_strong(&control->stepper[i], &none, pid) ? i : -1;
+    }
+    atomic_store(&place, at);
+    if (at >= 0)
+        atomic_store(&control->stepper_done[at], 0);
+    if (!is_there)
+        atomic_fetch_add(&control->steppers, 1);
+}
+
+/* A forked child has had none, and has a part in no request. */
+static void own(void)
+{
+    const int pid = (int)syscall(SYS_getpid);
+    if (atomic_exchange(&owner, pid) == pid)
+        return;
+    atomic_store(&count, 0);
+    atomic_store(&begun, 0);
+    atomic_store(&done, 0);
 }
 
 static void begin_slow(void);
@@ -61,33 +98,51 @@ void nvt_steps_note(const struct nvt_event *event)
     if (is_other(event->attributes) || !nvt_capture_matches(event, nvt_session.control->iteration))
         return;
     const uint64_t began = nvt_spending_watches ? nvt_ticks(nvt_session.control->clock) : 0;
-    const int pid = (int)syscall(SYS_getpid);
-    if (atomic_exchange(&owner, pid) != pid)
-        atomic_store(&count, 0); /* a forked child begins with none */
+    own();
     noted = atomic_fetch_add(&count, 1);
     if (!noted)
-        atomic_fetch_add(&nvt_session.control->steppers, 1);
-    publish(noted + 1);
+        enter();
+    raise_to(&nvt_session.control->steps_seen, noted + 1);
     begin_slow();
     if (nvt_spending_watches)
         nvt_spending_note(pushes, nvt_steps_others, began);
     pushes = nvt_steps_others = 0;
 }
 
+/* What is wanted, of one request. */
+struct wanted {
+    uint32_t request;
+    uint64_t from, last;
+};
+
+/* The recorder may be about to ask for something else. */
+static struct wanted read_wanted(const struct nvt_control *control)
+{
+    struct wanted wanted;
+    do {
+        wanted.request = atomic_load(&control->stepping);
+        wanted.from = atomic_load(&control->steps_from);
+        wanted.last = atomic_load(&control->steps_last);
+    } while (wanted.request != atomic_load(&control->stepping));
+    return wanted;
+}
+
 int nvt_steps_noted(void)
 {
-    const struct nvt_control *control = nvt_session.control;
-    const uint32_t request = atomic_load(&control->stepping);
+    struct nvt_control *control = nvt_session.control;
     const uint64_t number = noted;
     noted = NO_STEP;
-    if (number == NO_STEP || !request)
+    if (number == NO_STEP || !atomic_load(&control->stepping))
         return 0;
-    const int is_first = number == atomic_load(&control->steps_from);
-    if (is_first)
-        atomic_store(&begun, request);
-    return (is_first ? NVT_STEPS_FIRST : 0) |
-           (nvt_steps_have_begun() && number == atomic_load(&control->steps_last) ? NVT_STEPS_LAST
-                                                                                  : 0);
+    const struct wanted wanted = read_wanted(control);
+    const int is_first = wanted.request && number == wanted.from;
+    if (is_first) {
+        uint64_t none = 0;
+        atomic_store(&begun, wanted.request);
+        atomic_compare_exchange_strong(&control->steps_began, &none, nvt_ticks(control->clock));
+    }
+    const int is_last = nvt_steps_have_begun() && number == wanted.last;
+    return (is_first ? NVT_STEPS_FIRST : 0) | (is_last ? NVT_STEPS_LAST : 0);
 }
 
 int nvt_steps_have_begun(void)
@@ -95,11 +150,24 @@ int nvt_steps_have_begun(void)
     return atomic_load(&begun) == atomic_load(&nvt_session.control->stepping);
 }
 
+/* One process more, of that request, unless another one has been made since. */
+static void add_one(_Atomic uint64_t *processes, uint32_t request)
+{
+    uint64_t there = atomic_load(processes);
+    while (there >> 32 == request && !atomic_compare_exchange_weak(processes, &there, there + 1)) {
+    }
+}
+
 void nvt_steps_done(void)
 {
-    if (!nvt_steps_have_begun() || atomic_exchange(&done, atomic_load(&begun)) == begun)
+    struct nvt_control *control = nvt_session.control;
+    const uint32_t request = atomic_load(&begun);
+    if (!nvt_steps_have_begun() || atomic_exchange(&done, request) == request)
         return;
-    atomic_fetch_add(&nvt_session.control->steps_done, 1);
+    raise_to(&control->steps_ended, nvt_ticks(control->clock));
+    if (atomic_load(&place) >= 0)
+        atomic_store(&control->stepper_done[atomic_load(&place)], request);
+    add_one(&control->steps_done, request);
 }
 
 int nvt_steps_are_over(void)
@@ -116,9 +184,15 @@ __attribute__((destructor)) static void leave(void)
     if (!nvt_steps_watch || !control || !atomic_load(&count) ||
         atomic_load(&owner) != (int)syscall(SYS_getpid))
         return;
+    int32_t own_pid = atomic_load(&owner);
+    /* The recorder may have been faster. */
+    if (atomic_load(&place) >= 0 &&
+        !atomic_compare_exchange_strong(&control->stepper[atomic_load(&place)], &own_pid, 0))
+        return;
+    /* In this order: else it would stand for one that is still to come. */
+    if (atomic_load(&done))
+        add_one(&control->steps_left, atomic_load(&done));
     atomic_fetch_sub(&control->steppers, 1);
-    if (atomic_load(&done) && atomic_load(&done) == atomic_load(&control->stepping))
-        atomic_fetch_sub(&control->steps_done, 1);
 }
 
 /* --- those that are slow --- */
