@@ -67,24 +67,6 @@ static int create_output(const char *trace, const char *output, char *name, size
     return status ? nvt_fail_at(err, name, -1, "%s", strerror(errno)) : 0;
 }
 
-/* 0, or -1 with errno; 0 there: the file is shorter. */
-static int copy(int from, int to, int64_t bytes)
-{
-    char buffer[1 << 16];
-    while (bytes > 0) {
-        const size_t wanted = bytes < (int64_t)sizeof(buffer) ? (size_t)bytes : sizeof(buffer);
-        errno = 0;
-        const ssize_t size = read(from, buffer, wanted);
-        if (size <= 0)
-            return -1;
-        for (ssize_t done = 0, now; done < size; done += now)
-            if ((now = write(to, buffer + done, (size_t)(size - done))) < 0)
-                return -1;
-        bytes -= size;
-    }
-    return 0;
-}
-
 /* --- the request -------------------------------------------------------------------------------- */
 
 /* The trace, as it was at an answer of the recorder's. */
@@ -118,19 +100,14 @@ static int open_source(const struct nvt_ctl_session *session, int64_t last_ns, i
 }
 
 /* All of it, or the last part, into a file that is there. 0, or -1 with err. */
-static int fill(const struct source *source, int64_t last_ns, const char *name, int descriptor,
+static int fill(const struct source *source, int64_t last_ns, const char *name,
                 struct nvt_error *err)
 {
     char path[40], kept[40];
-    if (!source->since)
-        return copy(source->descriptor, descriptor, source->bytes)
-                   ? nvt_fail_at(err, name, -1, "%s",
-                                 errno ? strerror(errno) : "the trace is shorter")
-                   : 0;
     /* That name may be another file's by now. */
     snprintf(path, sizeof(path), "/proc/self/fd/%d", source->descriptor);
     snprintf(kept, sizeof(kept), "%.6g s", (double)last_ns / 1e9);
-    return nvt_cut_copy(path, source->bytes, source->since, kept, name, err);
+    return nvt_cut_copy(path, source->bytes, source->since, source->since ? kept : NULL, name, err);
 }
 
 int nvt_ctl_dump(const struct nvt_ctl_session *session, const char *output, int64_t last_ns,
@@ -145,7 +122,7 @@ int nvt_ctl_dump(const struct nvt_ctl_session *session, const char *output, int6
     if (!status)
         status = create_output(source.path, output, name, size, &to, err);
     if (!status)
-        status = fill(&source, last_ns, name, to, err);
+        status = fill(&source, last_ns, name, err);
     if (to >= 0 && close(to) && !status)
         status = nvt_fail_at(err, name, -1, "%s", strerror(errno));
     if (status && to >= 0)

@@ -42,7 +42,9 @@ static int open_file(struct nvt_cut *cut, struct nvt_error *err)
                                     .first = cut->ticks,
                                     .last = cut->ticks};
     cut->to = nvt_trace_writer_new(cut->names.fresh, 1, err);
-    return cut->to ? nvt_trace_writer_chunk(cut->to, &chunk, "", 0, err) : -1;
+    if (!cut->to)
+        return -1;
+    return cut->ticks ? nvt_trace_writer_chunk(cut->to, &chunk, "", 0, err) : 0;
 }
 
 /* A trace may have been cut, and later: that is where its copy is cut. */
@@ -258,10 +260,10 @@ int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, stru
 
 /* --- a copy ------------------------------------------------------------------------------------------- */
 
-/* The fact `kept`, which replaces one that is there. 0, or -1 with err. */
-static int write_kept(struct nvt_cut *cut, const char *kept, struct nvt_error *err)
+/* A fact, which replaces one of that name. 0, or -1 with err. */
+static int write_fact(struct nvt_cut *cut, const char *name, const char *value,
+                      struct nvt_error *err)
 {
-    static const char name[] = "kept";
     struct nvt_buffer texts = {0}, row = {0};
     struct nvt_chunk strings = {.kind = NVT_CHUNK_STRINGS,
                                 .process = NVT_NO_INDEX,
@@ -272,17 +274,17 @@ static int write_kept(struct nvt_cut *cut, const char *kept, struct nvt_error *e
     fact.kind = NVT_CHUNK_META;
     fact.count = 1;
     fact.first = 0;
-    const size_t length = strlen(kept);
+    const size_t size = strlen(name), length = strlen(value);
     int status =
-        nvt_buffer_varint(&texts, sizeof(name) - 1) ||
-                nvt_buffer_append(&texts, name, sizeof(name) - 1) ||
-                nvt_buffer_varint(&texts, length) || nvt_buffer_append(&texts, kept, length) ||
+        nvt_buffer_varint(&texts, size) || nvt_buffer_append(&texts, name, size) ||
+                nvt_buffer_varint(&texts, length) || nvt_buffer_append(&texts, value, length) ||
                 nvt_buffer_varint(&row, cut->strings) || nvt_buffer_varint(&row, cut->strings + 1)
             ? nvt_fail(err, "out of memory")
             : 0;
     if (!status && (nvt_trace_writer_chunk(cut->to, &strings, texts.data, texts.size, err) ||
                     nvt_trace_writer_chunk(cut->to, &fact, row.data, row.size, err)))
         status = -1;
+    cut->strings += 2;
     nvt_buffer_free(&texts);
     nvt_buffer_free(&row);
     return status;
@@ -300,8 +302,10 @@ int nvt_cut_copy(const char *from, int64_t bytes, uint64_t ticks, const char *ke
         status = go(cut, bytes, INT64_MAX, err);
     if (!status)
         status = complete(cut, err);
-    if (!status && cut->ticks == ticks)
-        status = write_kept(cut, kept, err);
+    if (!status)
+        status = write_fact(cut, "copy", "of a recording that went on", err);
+    if (!status && kept && cut->ticks == ticks)
+        status = write_fact(cut, "kept", kept, err);
     if (!status) {
         status = nvt_trace_writer_close(cut->to, err);
         cut->to = NULL;

@@ -25,8 +25,9 @@ uint64_t nvt_cut_left(const struct nvt_cut *cut, const struct nvt_trace_writer *
 int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err);
 
 /*
- * Another trace of the first `bytes` of one, which end in a whole chunk: with what ended since `ticks`, as above. `to` is there and
- * empty; `kept` says in it how much that is ("2 s"), unless less had been left before. 0, or -1 with err, and `to` is of no use.
+ * Another trace of the first `bytes` of one, which end in a whole chunk: with what ended since `ticks`, as above; 0: all of it. `to` is
+ * there and empty; `kept` says in it how much that is ("2 s"; NULL: all), unless less had been left before. The copy has the fact `copy`,
+ * by which readers know that it ends where the recording went on. 0, or -1 with err, and `to` is of no use.
  */
 int nvt_cut_copy(const char *from, int64_t bytes, uint64_t ticks, const char *kept, const char *to,
                  struct nvt_error *err);

@@ -517,6 +517,8 @@ static int read_beginning(const char *path, int64_t most, struct nvt_trace *trac
         nvt_trace_note(trace, "only its beginning was read");
     else if (!reader.ended && trace->goes_on)
         nvt_trace_note(trace, "it is still being recorded: what was written until now was read");
+    else if (!reader.ended && nvt_trace_meta(trace, "copy"))
+        nvt_trace_note(trace, "a copy of a recording that went on: what was recorded until then");
     else if (!reader.ended)
         nvt_trace_warn(trace, "the recording was cut off: what was written until then was read");
     if (!status && nvt_file_complete(&reader))
