@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,14 +160,14 @@ static void put_status(struct nvt_table *table, const struct nvt_ctl_session *se
     nvt_ctl_value(text, "command", command, sizeof(command));
     nvt_ctl_value(text, "folder", folder, sizeof(folder));
     nvt_table_put(table, NVT_IF(!session->way && session->recorder, session->recorder), state);
-    if (*folder) /* it has none */
+    if (*folder) /* it has none, and is called by its folder */
         nvt_table_more(table, NVT_NULL, NVT_NULL, NVT_NULL, number_of(text, "processes"), NVT_NULL,
-                       *command ? command : folder, NVT_NULL);
+                       command, NVT_NULL, folder);
     else
         nvt_table_more(table, seconds_of(text, "for"), seconds_of(text, "recorded"),
                        number_of(text, "parts"), number_of(text, "processes"),
                        (double)number_of(text, "bytes") / NVT_MEBIBYTE, command,
-                       nvt_ctl_value(text, "trace", trace, sizeof(trace)));
+                       nvt_ctl_value(text, "trace", trace, sizeof(trace)), NVT_NULL);
     if (session->way)
         nvt_table_more(table, session->name);
 }
@@ -176,7 +177,7 @@ static void put_no_answer(struct nvt_table *table, const struct nvt_ctl_session 
     nvt_table_put(table, NVT_IF(!session->way, session->recorder), "no answer");
     if (session->way)
         nvt_table_more(table, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL, NVT_NULL,
-                       session->name);
+                       NVT_NULL, session->name);
 }
 
 static void put_session(struct nvt_table *table, const struct nvt_ctl_session *session)
@@ -226,7 +227,8 @@ static int print_sessions(struct ctl *ctl)
         {"For (s)", NVT_REALS("s", 1)}, {"Recorded (s)", NVT_REALS("s", 1)},
         {"Parts", NVT_SPARE_COUNTS},    {"Processes", NVT_SPARE_COUNTS},
         {"Size (MiB)", NVT_MIB},        {"Command", NVT_NAMES},
-        {"Trace", NVT_SPARE_NAMES},     {"Host", NVT_SPARE_NAMES}};
+        {"Trace", NVT_SPARE_NAMES},     {"Folder", NVT_SPARE_NAMES},
+        {"Host", NVT_SPARE_NAMES}};
     struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout)};
     struct nvt_error err = NVT_ERROR_INIT;
     if (find_all(ctl, &err))
@@ -366,6 +368,8 @@ static int dump(struct ctl *ctl)
     }
     if (check_one_output(ctl, &err))
         return fail(&err);
+    /* A size limit is an error of write(), which leaves no half of a copy. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < ctl->count; i++) {
         if (nvt_ctl_dump(&ctl->sessions[i], ctl->output, ctl->last_ns, PATIENCE_NS, name,
                          sizeof(name), &err))

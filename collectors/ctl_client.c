@@ -21,15 +21,75 @@
 
 /* --- which sessions there are --- */
 
+/* The folder, if nobody else may enter it, or -1 with errno; EPERM: it is another user's, who may have put anything there. */
+static int open_folder(const char *folder)
+{
+    struct stat status;
+    const int place = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (place < 0 ||
+        (!fstat(place, &status) && status.st_uid == geteuid() && !(status.st_mode & 077)))
+        return place;
+    close(place);
+    errno = EPERM;
+    return -1;
+}
+
+/* NULL with errno: EPERM, another user's. */
+static struct nvt_control *map_page(const char *folder)
+{
+    struct stat status;
+    struct nvt_control *control = MAP_FAILED;
+    const int place = open_folder(folder);
+    if (place < 0)
+        return NULL;
+    const int descriptor =
+        openat(place, NVT_CONTROL_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int why = errno;
+    close(place);
+    errno = why;
+    if (descriptor < 0)
+        return NULL;
+    errno = 0;
+    if (!fstat(descriptor, &status)) {
+        errno = status.st_uid != geteuid() ? EPERM : EPROTO;
+        if (errno == EPROTO && S_ISREG(status.st_mode) && status.st_size >= (off_t)sizeof(*control))
+            control =
+                mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    }
+    const int cause = errno;
+    close(descriptor);
+    errno = cause;
+    return control == MAP_FAILED ? NULL : control;
+}
+
+static void unmap_page(struct nvt_control *control)
+{
+    munmap(control, sizeof(*control));
+}
+
+/* A standing one that nobody can use any more: its shell has ended, and there is no process in it. */
+static int is_left(const struct nvt_ctl_session *session)
+{
+    struct nvt_control *control =
+        session->is_standing && !session->recorder ? map_page(session->folder) : NULL;
+    const int left = control && nvt_stale_is_left(control, session->folder);
+    if (control)
+        unmap_page(control);
+    return left;
+}
+
 static void find_in(const char *place, struct nvt_ctl_session *out, size_t most, size_t *count)
 {
     DIR *entries = opendir(place);
     for (struct dirent *entry; entries && (entry = nvt_folder_next(entries));) {
         struct nvt_ctl_session session;
+        struct stat status;
         if (strncmp(entry->d_name, NVT_SESSION_PREFIX, strlen(NVT_SESSION_PREFIX)) != 0 ||
+            fstatat(dirfd(entries), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) ||
+            !S_ISDIR(status.st_mode) || /* a link is another name of one, or a trap */
             snprintf(session.folder, sizeof(session.folder), "%s/%s", place, entry->d_name) >=
                 (int)sizeof(session.folder) ||
-            nvt_ctl_session_of(session.folder, &session, NULL))
+            nvt_ctl_session_of(session.folder, &session, NULL) || is_left(&session))
             continue;
         if (*count < most)
             out[*count] = session;
@@ -52,34 +112,6 @@ size_t nvt_ctl_sessions(struct nvt_ctl_session *out, size_t most)
     if (other && *other && strcmp(other, "/tmp") != 0 && strcmp(other, "/dev/shm") != 0)
         find_in(other, out, most, &count);
     return count;
-}
-
-/* NULL with errno: EPERM, another user's. */
-static struct nvt_control *map_page(const char *folder)
-{
-    char path[300];
-    struct stat status;
-    struct nvt_control *control = MAP_FAILED;
-    snprintf(path, sizeof(path), "%s/%s", folder, NVT_CONTROL_NAME);
-    const int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0)
-        return NULL;
-    errno = 0;
-    if (!fstat(descriptor, &status)) {
-        errno = status.st_uid != geteuid() ? EPERM : EPROTO;
-        if (errno == EPROTO && S_ISREG(status.st_mode) && status.st_size >= (off_t)sizeof(*control))
-            control =
-                mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    }
-    const int cause = errno;
-    close(descriptor);
-    errno = cause;
-    return control == MAP_FAILED ? NULL : control;
-}
-
-static void unmap_page(struct nvt_control *control)
-{
-    munmap(control, sizeof(*control));
 }
 
 int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct nvt_error *err)
@@ -114,7 +146,7 @@ int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct n
 static int connect_to(const char *folder)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int place = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int place = open_folder(folder);
     const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" NVT_CTL_NAME, place);
     int status = place < 0 || descriptor < 0

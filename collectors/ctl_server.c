@@ -87,10 +87,12 @@ static void answer_one(struct nvt_ctl_server *server, int descriptor, nvt_ctl_an
 static void hear(struct nvt_ctl_server *server, struct nvt_ctl_client *client, int64_t now,
                  nvt_ctl_answer *answer, void *context)
 {
-    ssize_t size = 0;
-    while (client->descriptor >= 0 &&
-           (size = recv(client->descriptor, server->request, sizeof(server->request) - 1,
-                        MSG_DONTWAIT)) > 0) {
+    ssize_t size = 1;
+    /* Who asks faster than is answered has all others, and the rings, have their turn. */
+    for (int turn = 0; turn < NVT_CTL_AT_ONCE; turn++) {
+        size = recv(client->descriptor, server->request, sizeof(server->request) - 1, MSG_DONTWAIT);
+        if (size <= 0)
+            break;
         server->request[size] = 0;
         client->since = now;
         answer_one(server, client->descriptor, answer, context);

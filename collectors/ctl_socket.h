@@ -16,6 +16,8 @@
 #define NVT_CTL_REQUEST_MOST 4096 /* bytes */
 #define NVT_CTL_ANSWER_MOST  16384
 #define NVT_CTL_CLIENTS      8 /* that are connected at once; others wait for one to go */
+#define NVT_CTL_AT_ONCE                                                                            \
+    64 /* requests of one that are answered before the recorder does something else */
 
 /* --- the recorder's side --- */
 

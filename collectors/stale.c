@@ -76,16 +76,22 @@ static int says_abandoned(int control)
            !nvt_process_is(page.recorder, page.recorder_start);
 }
 
-/* A standing session without a recorder: whether nobody keeps it, nor has joined it. Of one of another pid namespace it is not known. */
+int nvt_stale_is_left(const struct nvt_control *page, const char *folder)
+{
+    struct stat space;
+    return page->is_standing && !stat(NVT_PID_SPACE, &space) && space.st_ino == page->pid_space &&
+           !nvt_process_is(page->holder, page->holder_start) && !nvt_attached(folder, NULL, 0);
+}
+
+/* Of a standing one that is not so young that its first process may be about to join. */
 static int is_left(int control, const char *path)
 {
     struct nvt_control page;
-    struct stat status, space;
+    struct stat status;
     return pread(control, &page, sizeof(page), 0) == sizeof(page) &&
            (!page.is_standing ||
             (!fstat(control, &status) && time(NULL) - status.st_mtime > OLD_SECONDS &&
-             !stat(NVT_PID_SPACE, &space) && space.st_ino == page.pid_space &&
-             !nvt_process_is(page.holder, page.holder_start) && !nvt_attached(path, NULL, 0)));
+             nvt_stale_is_left(&page, path)));
 }
 
 /* Whether the control page says so. With the lock taken: nobody else removes it meanwhile. Only then, as a recorder

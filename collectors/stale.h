@@ -17,6 +17,11 @@
  */
 void nvt_stale_remove(const char *place);
 
+/* Whether nobody can come to use a standing session without a recorder, with that page: nobody keeps it, and no process has joined it. Of
+ * one of another pid namespace it is not known: 0. */
+struct nvt_control;
+int nvt_stale_is_left(const struct nvt_control *page, const char *folder);
+
 /* When a process started, in clock ticks since boot (/proc/PID/stat, field 22). 0 when it cannot be
  * read: no such process, or no /proc. */
 uint64_t nvt_process_start(int pid);

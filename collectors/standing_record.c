@@ -27,7 +27,8 @@
 #define COMPRESSION  1
 #define LOCK_TRIES   200 /* a thread that looks whether we live holds the lock for a moment */
 #define LOOK_NS      INT64_C(1000000000) /* between two looks at who is left, */
-#define LOOK_PATIENT 100                 /* and so many times what the last took */
+#define LOOK_PATIENT 100                 /* and so many times what the last took, */
+#define SOON_NS      INT64_C(200000000)  /* unless one that was there has ended */
 
 /* --- signals -------------------------------------------------------------------------------------- */
 
@@ -152,7 +153,8 @@ struct standing {
     struct nvt_record_window window;
     struct nvt_live live;
     char **command;    /* of the first process, or NULL */
-    pid_t known;       /* a process that was there at the last look, 0: none */
+    pid_t known;       /* a process that was there at the last look, 0: none, */
+    uint64_t start;    /* and when it began (nvt_process_start) */
     int64_t next_look; /* at who is left, CLOCK_MONOTONIC */
     int is_left_alone; /* nobody is */
 };
@@ -176,6 +178,16 @@ static int write_facts(struct standing *standing, char *const *command, struct n
                : 0;
 }
 
+/* Whether there is a process that has joined. */
+static int find_one(struct standing *standing)
+{
+    const char *folder = standing->wish->folder;
+    standing->known = 0;
+    const int is_there = nvt_attached(folder, &standing->known, 1) != 0;
+    standing->start = is_there ? nvt_process_start(standing->known) : 0;
+    return is_there;
+}
+
 static int set_up(struct standing *standing, struct nvt_error *err)
 {
     static char *const unknown[] = {"nvtally", "env", NULL};
@@ -188,7 +200,7 @@ static int set_up(struct standing *standing, struct nvt_error *err)
     if (!recorder->output || (!wish->overwrite && nvt_output_keep(recorder->output, err)))
         return -1;
     recorder->clock = (enum nvt_clock)recorder->control->clock;
-    if (nvt_attached(wish->folder, &standing->known, 1))
+    if (find_one(standing))
         standing->command = nvt_attached_command(standing->known);
     char *const *command = standing->command ? standing->command : unknown;
     if (write_facts(standing, command, err) || nvt_recorder_axis(recorder, err) ||
@@ -208,11 +220,13 @@ static int set_up(struct standing *standing, struct nvt_error *err)
 /* Looking through all processes takes its time: as long as one that is known is there, nobody else is looked for. */
 static int is_anybody_left(struct standing *standing)
 {
-    const char *folder = standing->recorder.folder;
-    if (standing->known && nvt_attached_is(folder, standing->known))
-        return 1;
-    standing->known = 0;
-    return nvt_attached(folder, &standing->known, 1) != 0;
+    return (standing->known && nvt_attached_is(standing->recorder.folder, standing->known)) ||
+           find_one(standing);
+}
+
+static int has_ended(const struct standing *standing)
+{
+    return standing->known && !nvt_process_is(standing->known, standing->start);
 }
 
 static int goes_on(struct standing *standing)
@@ -221,7 +235,7 @@ static int goes_on(struct standing *standing)
     const int64_t now = nvt_monotonic_ns();
     if (asked_to_end)
         return 0;
-    if (now < standing->next_look)
+    if (now < standing->next_look && !has_ended(standing))
         return 1;
     const int is_open = atomic_load(&control->window) == NVT_WINDOW_OPEN;
     const int is_held = nvt_process_is(control->holder, control->holder_start);
@@ -243,7 +257,8 @@ static void record_until_end(struct standing *standing)
         nvt_recorder_look(recorder);
         const double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
-        recorder->wake_at = standing->next_look;
+        const int64_t soon = nvt_monotonic_ns() + SOON_NS;
+        recorder->wake_at = standing->next_look < soon ? standing->next_look : soon;
         nvt_recorder_sleep(recorder, fullest, NULL);
     }
     nvt_live_end(&standing->live);
