@@ -76,6 +76,8 @@ struct nvt_nsys {
     uint32_t domain_count;
     uint32_t gpu_count;
     uint64_t untimed;              /* events that were left out: see the specs' row */
+    int forgives;                  /* values that are none cost their row at most, */
+    uint64_t odd;                  /* of which there are so many; else they end the reading */
     uint64_t rows_left, text_left; /* that the file can still hold */
     int known;                     /* tables of nsys's that were there */
     uint32_t warnings[NVT_NSYS_WARNINGS], warning_count; /* texts; all but repeated ones */

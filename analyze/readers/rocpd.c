@@ -378,6 +378,10 @@ static int finish(const struct nvt_rocpd *rocpd)
     for (size_t i = 0; i < NVT_COUNT_OF(what); i++)
         if (rocpd->unread[i])
             nvt_trace_note(trace, "%s (%llu)", what[i], (unsigned long long)rocpd->unread[i]);
+    if (rocpd->nsys.odd)
+        nvt_trace_note(
+            trace, "rows with values of the wrong kind are left out, or read without those (%llu)",
+            (unsigned long long)rocpd->nsys.odd);
     if (rocpd->nsys.untimed)
         nvt_trace_note(trace, NVT_UNTIMED_NOTE, (unsigned long long)rocpd->nsys.untimed);
     return nvt_rocm_finish(trace)
@@ -422,7 +426,7 @@ static int read_rocpd(const char *path, struct nvt_trace *trace, struct nvt_erro
     struct nvt_rocpd *rocpd = calloc(1, sizeof(*rocpd));
     if (!rocpd)
         return nvt_fail_at(err, path, -1, "out of memory");
-    rocpd->nsys = (struct nvt_nsys){.trace = trace, .path = path, .err = &own};
+    rocpd->nsys = (struct nvt_nsys){.trace = trace, .path = path, .err = &own, .forgives = 1};
     const int status = read_runs(rocpd);
     forget(rocpd);
     nvt_nsys_close(&rocpd->nsys);

@@ -9,7 +9,9 @@
 
 uint32_t nvt_rocpd_found(const struct nvt_map *map, struct nvt_nsys_table *table, int column)
 {
-    return nvt_map_get(map, (uint64_t)nvt_nsys_int(table, column, -1));
+    const int64_t id = nvt_nsys_int(table, column, -1);
+    /* -1 stands for rows without an id. */
+    return id == -1 ? NVT_MAP_NONE : nvt_map_get(map, (uint64_t)id);
 }
 
 uint32_t nvt_rocpd_string(const struct nvt_map *map, struct nvt_nsys_table *table, int column)
@@ -137,6 +139,9 @@ static int take_track(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 
 enum { TIME_VALUE = 1 };
 
+/* Of a row that has none. */
+#define NO_TIME INT64_MIN
+
 static int take_time(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_rocpd *rocpd = nvt_rocpd_of(reader);
@@ -145,6 +150,8 @@ static int take_time(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     if (!time)
         return -1;
     *time = nvt_nsys_time(table, TIME_VALUE);
+    if (table->bad)
+        *time = NO_TIME;
     return 0;
 }
 
@@ -186,9 +193,13 @@ int nvt_rocpd_times(const struct nvt_rocpd *rocpd, struct nvt_nsys_table *table,
                     int64_t *start, int64_t *end)
 {
     if (!rocpd->has_tracks) {
+        const char *bad = table->bad;
+        table->bad = NULL;
         *start = nvt_nsys_time(table, column);
         *end = nvt_nsys_time(table, column + 1);
-        return nvt_nsys_is_untimed(*start, *end);
+        const int has_none = table->bad != NULL;
+        table->bad = has_none ? table->bad : bad;
+        return has_none || nvt_nsys_is_untimed(*start, *end);
     }
     const uint32_t first = nvt_rocpd_found(&rocpd->times, table, column),
                    last = nvt_rocpd_found(&rocpd->times, table, column + 1);
@@ -196,7 +207,7 @@ int nvt_rocpd_times(const struct nvt_rocpd *rocpd, struct nvt_nsys_table *table,
         return 1;
     *start = rocpd->time[first];
     *end = rocpd->time[last];
-    return nvt_nsys_is_untimed(*start, *end);
+    return *start == NO_TIME || *end == NO_TIME || nvt_nsys_is_untimed(*start, *end);
 }
 
 /* --- a run --- */
