@@ -284,16 +284,17 @@ static void the_variable_has_counters(void **state)
     assert_string_equal(made->metrics, page->metrics);
     assert_int_equal(made->metrics_hz, 20000);
     unlink(cli_in(standing.folder, NVT_CONTROL_NAME));
-    static const char *const wrong[] = {"[c3,4.1]",
-                                        "[c3,4]",
-                                        "[m0,x]",
-                                        "[m10]",
-                                        "[m10,]",
-                                        "[x1]",
-                                        "[c1,0.1.a,0.2.b,0.3.c,0.4.d,0.5.e]",
-                                        "[c1,0.1.1234567890123456789012345678901234567890"
-                                        "123456789012345678901234]",
-                                        "[t1234567890123456789012345678901234567890]"};
+    static const char *const wrong[] = {
+        "[c3,4.1]",
+        "[c3,4]",
+        "[m0,x]",
+        "[m10]",
+        "[m10,]",
+        "[x1]",
+        "[c1,0.1.a,0.2.b,0.3.c,0.4.d,0.5.e]",
+        ("[c1,0.1."
+         "1234567890123456789012345678901234567890123456789012345678901234]"),
+        "[t1234567890123456789012345678901234567890]"};
     for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
         snprintf(text, sizeof(text), "%s:8000:400%s:", standing.folder, wrong[i]);
         assert_int_equal(nvt_standing_parse(text, &again), 0);
