@@ -438,8 +438,10 @@ static void steps_are_the_same_in_all(void **state)
 {
     (void)state;
     struct cli_result result = record_steps(
-        recorded_path(), "\"$1\" 4000 & \"$1\" 4000 & \"$1\" 4000 & sleep 0.5; \"$0\" ctl steps 5; "
-                         "\"$0\" ctl status; wait");
+        recorded_path(),
+        "\"$1\" 60000 & a=$!; \"$1\" 60000 & b=$!; \"$1\" 60000 & c=$!; until \"$0\" ctl status | "
+        "grep -q iterating.3; do sleep 0.05; done; \"$0\" ctl steps 5; \"$0\" ctl status; "
+        "kill $a $b $c; wait");
     const char *said = strstr(result.out, "iterations ");
     assert_true(said && strstr(said, " (from 0) of 3 processes: /") && strstr(said, "dormant\n"));
     const uint64_t first = strtoull(said + strlen("iterations "), NULL, 10);
@@ -541,7 +543,8 @@ static void killed_processes_are_not_waited_for(void **state)
     (void)state;
     struct cli_result result = record_steps(
         recorded_path(),
-        "\"$1\" 60000 & first=$!; \"$1\" 60000 & second=$!; \"$1\" 60000 & third=$!; sleep 0.4; "
+        "\"$1\" 60000 & first=$!; \"$1\" 60000 & second=$!; \"$1\" 60000 & third=$!; "
+        "until \"$0\" ctl status | grep -q iterating.3; do sleep 0.05; done; "
         "kill -9 $first; wait $first; \"$0\" ctl steps 5; kill -STOP $second; \"$0\" ctl steps 3 & "
         "client=$!; until \"$0\" ctl status | grep -q recording; do sleep 0.05; done; sleep 0.3; "
         "kill -9 $second; wait $client; echo ended with $?; kill $third; wait $third");

@@ -24,7 +24,7 @@ static struct cli_result run(const char *recorder, const char *hang, const char 
     char script[3000];
     snprintf(script, sizeof(script),
              "c() { \"$0\" ctl -s $recorder \"$@\" || echo \"status $?\"; }; "
-             "tree() { for p in $(pgrep -P $1); do echo $p; tree $p; done; }; "
+             "tree() { for p in $(cat /proc/$1/task/*/children); do echo $p; tree $p; done; }; "
              "rm -f hang hang.hangs *.nvt; %s recorder=$!; "
              "until \"$0\" ctl -s $recorder status 2>/dev/null | grep -q '^iterating.4$'; do "
              "sleep 0.05; done; c steps %d; c dump -o steps.nvt; c start; "
