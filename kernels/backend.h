@@ -120,23 +120,23 @@ template <typename T> struct alignas(4 * sizeof(T)) nvt_four_of {
     T at[4];
 };
 typedef nvt_four_of<real> nvt_four;
-template <typename T, typename F>
-static __device__ __forceinline__ void nvt_map_chunk(int64_t row, int64_t n, T *out, const real *x,
-                                                     const real *y, F value)
+template <typename T, typename X, typename F>
+static __device__ __forceinline__ void nvt_map_chunk(int64_t row, int64_t n, T *out, const X *x,
+                                                     const X *y, F value)
 {
     const int turns = NVT_CHUNK_ELEMENTS / NVT_BLOCK / 4;
     int64_t first = row * NVT_CHUNK_ELEMENTS, rest = n - first;
-    if (rest < NVT_CHUNK_ELEMENTS || ((uintptr_t)x | (uintptr_t)y) % sizeof(nvt_four) ||
+    if (rest < NVT_CHUNK_ELEMENTS || ((uintptr_t)x | (uintptr_t)y) % sizeof(nvt_four_of<X>) ||
         (uintptr_t)out % sizeof(nvt_four_of<T>)) {
         for (int64_t i = threadIdx.x; i < rest && i < NVT_CHUNK_ELEMENTS; i += NVT_BLOCK)
             out[first + i] = value(x[first + i], y[first + i]);
         return;
     }
-    nvt_four xs[turns], ys[turns];
+    nvt_four_of<X> xs[turns], ys[turns];
 #pragma unroll
     for (int k = 0; k < turns; k++) {
-        xs[k] = ((const nvt_four *)(x + first))[threadIdx.x + k * NVT_BLOCK];
-        ys[k] = ((const nvt_four *)(y + first))[threadIdx.x + k * NVT_BLOCK];
+        xs[k] = ((const nvt_four_of<X> *)(x + first))[threadIdx.x + k * NVT_BLOCK];
+        ys[k] = ((const nvt_four_of<X> *)(y + first))[threadIdx.x + k * NVT_BLOCK];
     }
 #pragma unroll
     for (int k = 0; k < turns; k++)
@@ -151,10 +151,11 @@ static __device__ __forceinline__ void nvt_map_chunk(int64_t row, int64_t n, T *
                       [&](real x_, real y_) { return value(x_, y_, &a); });                        \
     }
 
-/* A chunk of what moves on in place: twice eight numbers of each array a thread, all read before any is written. */
-template <int COUNT, typename F>
+/* A chunk of what moves on in place: twice eight numbers of each array a thread, all read before any is written. `made`
+ * takes the places of four numbers of the first array, or of one, and what they have become. */
+template <int COUNT, typename F, typename M>
 static __device__ __forceinline__ void nvt_update_chunk(int64_t row, int64_t n, real *const *at,
-                                                        const real *g, F update)
+                                                        const real *g, F update, M made)
 {
     const int ahead = 2, fours = NVT_CHUNK_ELEMENTS / 4;
     int64_t first = row * NVT_CHUNK_ELEMENTS, rest = n - first;
@@ -169,6 +170,7 @@ static __device__ __forceinline__ void nvt_update_chunk(int64_t row, int64_t n, 
             update(e, g[first + i]);
             for (int c = 0; c < COUNT; c++)
                 at[c][first + i] = e[c];
+            made(first + i, &e[0], 1);
         }
         return;
     }
@@ -197,14 +199,16 @@ static __device__ __forceinline__ void nvt_update_chunk(int64_t row, int64_t n, 
 #pragma unroll
             for (int c = 0; c < COUNT; c++)
                 ((nvt_four *)(at[c] + first))[i + k * NVT_BLOCK] = es[c][k];
+            made(first + 4 * (i + k * NVT_BLOCK), es[0][k].at, 4);
         }
     }
 }
 #define NVT_UPDATE(name, args, count, update)                                                      \
     NVT_KERNEL(name, args)                                                                         \
     {                                                                                              \
-        nvt_update_chunk<count>(row, a.n, a.at, a.g,                                               \
-                                [&](real *e_, real g_) { update(e_, g_, &a); });                   \
+        nvt_update_chunk<count>(                                                                   \
+            row, a.n, a.at, a.g, [&](real *e_, real g_) { update(e_, g_, &a); },                   \
+            [](int64_t, const real *, int) {});                                                    \
     }
 #elif !defined(NVT_NO_KERNELS)
 #define NVT_BLOCK              1
@@ -348,20 +352,18 @@ struct nvt_matmul {
     real alpha, beta;
     int64_t count, stride_a, stride_b, stride_c; /* strides in elements */
     enum nvt_precision precision;
-    /* a is that of this thread's product right before this one, as many numbers, and unchanged: what a backend has
-     * made of it may be taken again. */
-    int same_a;
-    int b_is_rounded; /* b is a copy that nvt_backend_round has made in this precision */
+    int c_is_stored; /* else c is real; sums are rounded once, as they are stored */
 };
-void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, const real *b,
-                                real *c);
+/* a and b are stored numbers of the precision. */
+void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const void *a, const void *b,
+                                void *c);
 
 /*
- * Copies in a lower precision, for what several products read. The bytes of a copy of n numbers, or 0 where this backend
- * makes none: its products round their inputs by themselves, as they do everywhere without copies.
+ * Stored numbers of a precision: as its products read them. Their bytes each: 2 of bf16 and fp16 on a device, rounded to
+ * nearest and ties to even by the kernel that made them (kernels/ops/stored.h). Else they are `real`, and it is the product
+ * that rounds them, as on the host. Arrays of stored numbers are `void *`.
  */
-size_t nvt_backend_rounded_bytes(enum nvt_precision precision, int64_t n);
-void nvt_backend_round(enum nvt_precision precision, void *copy, const real *in, int64_t n);
+size_t nvt_backend_stored_bytes(enum nvt_precision precision);
 
 /* Whether products of this precision are emulated: inputs rounded to it, then multiplied as float.
  * Such a product has the precision's numbers, never its speed. */

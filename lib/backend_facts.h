@@ -19,8 +19,8 @@ struct nvt_backend_facts {
     int devices;         /* that this process may use, at least 1 */
 };
 
-/* The precision in which a GEMM reads its inputs. They lie in memory as `real` (kernels/backend.h) in any case, and so
- * does the result; sums are of at least float. */
+/* The precision in which a GEMM reads its inputs; sums are of at least float. How these lie in memory is the backend's to
+ * say (nvt_backend_stored_bytes in kernels/backend.h). */
 enum nvt_precision { NVT_FP32, NVT_TF32, NVT_BF16, NVT_FP16 };
 
 /* The backend's peaks: the best of several runs of a large GEMM and a large copy. */

@@ -133,6 +133,32 @@ static uint32_t kernels_in_graphs(const struct nvt_trace *trace)
     return count;
 }
 
+/* In 16 bits a pass launches what it launches in float: what makes a number rounds it. AdamW goes over what products read by
+ * itself. */
+static void no_kernel_only_rounds(void **state)
+{
+    (void)state;
+    static const char *const phases[] = {"forward", "backward", "optimizer"};
+    uint32_t kernels[4][3];
+    run("rounding", "kernel",
+        (const char *const[]){MODEL, TIMES, "--precision", "fp32,tf32,bf16,fp16", NULL});
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "rounding"));
+    assert_int_equal(runs->count, 4);
+    for (size_t i = 0; i < runs->count; i++) {
+        struct nvt_trace *trace = trace_of("rounding", &runs->records[i]);
+        struct nvt_projected *projected = project(trace);
+        for (int p = 0; p < 3; p++) {
+            kernels[i][p] = kernels_of(trace, projected, phases[p]);
+            assert_int_equal(kernels[i][p], kernels[0][p] + (p == 2 && i >= 2));
+        }
+        free(projected);
+        nvt_trace_free(trace);
+    }
+    /* A layer has six products, two norms, heads split and merged, softmax, GELU and two residuals; five are left. */
+    assert_int_equal(kernels[0][0], 14 + 5);
+    nvt_runs_free(runs);
+}
+
 /* A graph has the kernels of the phase that it was captured from, under the phase that replays it. */
 static void kernels_lie_under_their_phases_with_and_without_graphs(void **state)
 {
@@ -505,6 +531,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_lie_under_their_phases_with_and_without_graphs),
+        cmocka_unit_test(no_kernel_only_rounds),
         cmocka_unit_test(every_report_reads_them),
         cmocka_unit_test(the_pools_memory_is_the_allocators),
         cmocka_unit_test(partitions_have_streams),

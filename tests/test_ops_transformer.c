@@ -18,6 +18,7 @@
 #include "../kernels/host/backend.c"
 #include "../kernels/host/matmul.c"
 #include "../kernels/ops/attention.c"
+#include "../kernels/ops/copy.c"
 #include "../kernels/ops/cross_entropy.c"
 #include "../kernels/ops/dropout.c"
 #include "../kernels/ops/embedding.c"
@@ -102,7 +103,7 @@ static real norm_m[64], norm_r[64];
 
 static void rmsnorm(struct operation *o)
 {
-    nvt_rmsnorm_forward(o->out, norm_r, o->in[0], o->in[1], o->rows, o->n, 1e-5);
+    nvt_rmsnorm_forward(NVT_FP32, o->out, norm_r, o->in[0], o->in[1], o->rows, o->n, 1e-5);
 }
 
 static void layernorm(struct operation *o)
@@ -128,8 +129,8 @@ static void rmsnorm_and_its_gradient(void **state)
         prepare(2, rmsnorm);
         loss_of_operation();
         assert_true(nvt_norm_scratch(op.n) <= (int64_t)(NVT_COUNT_OF(op.scratch)));
-        nvt_rmsnorm_backward(op.gradient[0], 0, op.gradient[1], op.weight, op.in[0], op.in[1],
-                             norm_r, op.rows, op.n, op.scratch);
+        nvt_rmsnorm_backward(NVT_FP32, op.gradient[0], NULL, 0, op.gradient[1], op.weight, op.in[0],
+                             op.in[1], norm_r, op.rows, op.n, op.scratch);
         check_gradients();
     }
     double squares = 0;
@@ -165,18 +166,19 @@ static void norm_gradients_are_added(void **state)
     (void)state;
     enum { ROWS = 150, N = 8 };
     static real x[ROWS * N], dy[ROWS * N], plain[ROWS * N], sum[ROWS * N], y[ROWS * N], r[ROWS];
-    static real g[N], dg[N], twice[N], scratch[2 * GROUPS * N];
+    static real g[N], dg[N], twice[N], scratch[2 * GROUPS * N], copy[ROWS * N];
     nvt_random_normal(x, ROWS * N, 1, 1, 1);
     nvt_random_normal(dy, ROWS * N, 1, 2, 1);
     nvt_random_normal(g, N, 1, 3, 1);
-    nvt_rmsnorm_forward(y, r, x, g, ROWS, N, 1e-5);
-    nvt_rmsnorm_backward(plain, 0, dg, dy, x, g, r, ROWS, N, scratch);
+    nvt_rmsnorm_forward(NVT_FP32, y, r, x, g, ROWS, N, 1e-5);
+    nvt_rmsnorm_backward(NVT_FP32, plain, NULL, 0, dg, dy, x, g, r, ROWS, N, scratch);
     for (int i = 0; i < ROWS * N; i++)
         sum[i] = 3;
-    nvt_rmsnorm_backward(sum, 1, twice, dy, x, g, r, ROWS, N, scratch);
-    nvt_rmsnorm_backward(dy, 0, twice, dy, x, g, r, ROWS, N, scratch);
+    nvt_rmsnorm_backward(NVT_FP32, sum, copy, 1, twice, dy, x, g, r, ROWS, N, scratch);
+    nvt_rmsnorm_backward(NVT_FP32, dy, NULL, 0, twice, dy, x, g, r, ROWS, N, scratch);
     for (int i = 0; i < ROWS * N; i++) {
         assert_true(fabs(sum[i] - 3 - plain[i]) < 1e-12);
+        assert_true(copy[i] == sum[i]);
         assert_true(dy[i] == plain[i]);
     }
     nvt_random_normal(dy, ROWS * N, 1, 2, 1);
@@ -193,7 +195,7 @@ static void norm_gradients_are_added(void **state)
 
 static void gelu(struct operation *o)
 {
-    nvt_gelu_forward(o->out, o->in[0], o->out_size);
+    nvt_gelu_forward(NVT_FP32, o->out, o->in[0], o->out_size);
 }
 
 static void gelu_and_its_gradient(void **state)
@@ -201,14 +203,14 @@ static void gelu_and_its_gradient(void **state)
     (void)state;
     op.sizes[0] = op.out_size = 61;
     prepare(1, gelu);
-    nvt_gelu_backward(op.gradient[0], op.weight, op.in[0], op.out_size);
+    nvt_gelu_backward(NVT_FP32, op.gradient[0], op.weight, op.in[0], op.out_size);
     check_gradients();
     /* x · Φ(x) with Φ(1) = 0.841344746068543, Φ(−2) = 0.022750131948179 (tables of the normal law).
      */
     static const real x[] = {0, 1, -2, 40, -40};
     static const double expected[] = {0, 0.841344746068543, -0.045500263896358, 40, 0};
     real y[5];
-    nvt_gelu_forward(y, x, 5);
+    nvt_gelu_forward(NVT_FP32, y, x, 5);
     for (int i = 0; i < 5; i++)
         assert_true(fabs(y[i] - expected[i]) < 1e-14);
 }
@@ -282,7 +284,8 @@ static void cross_entropy_and_its_gradient(void **state)
     for (int64_t i = 0; i < op.rows; i++)
         op.weight[i] = 0.25;
     loss_of_operation();
-    nvt_cross_entropy_backward(op.gradient[0], op.in[0], lse, op.tokens, op.rows, op.n, 0.25);
+    nvt_cross_entropy_backward(NVT_FP32, op.gradient[0], op.in[0], lse, op.tokens, op.rows, op.n,
+                               0.25);
     check_gradients();
     /* Equal logits: log n, whatever their size; and the mean. */
     static real equal[22], losses[2], sums[2], mean;
@@ -386,7 +389,8 @@ static void heads_are_split_and_merged(void **state)
                                   WIDTH,
                                   PARTS,
                                   by_position ? 1 : LENGTH,
-                                  by_position ? SAMPLES : 1};
+                                  by_position ? SAMPLES : 1,
+                                  NVT_FP32};
         for (int i = 0; i < ALL; i++)
             rows[i] = i;
         nvt_heads_split(&shape, split, rows, NULL);
@@ -460,16 +464,17 @@ static void adamw_follows_its_definition(void **state)
                    1e-3 * (first / (1 - pow(0.9, (double)step))) /
                        (sqrt(second / (1 - pow(0.999, (double)step))) + 1e-8);
         nvt_adamw_advance(clock, &adamw);
-        nvt_adamw_step(&w, &g, &m, &v, 1, clock, &adamw);
+        nvt_adamw_step(NVT_FP32, &w, NULL, &g, &m, &v, 1, clock, &adamw);
         assert_true(fabs(w - expected) < 1e-14);
     }
     /* The first step of a fresh weight moves it by lr, whatever the gradient. */
     w = m = v = 0;
-    real g = 1234;
+    real g = 1234, copy = 0;
     memset(clock, 0, sizeof(clock));
     nvt_adamw_advance(clock, &adamw);
-    nvt_adamw_step(&w, &g, &m, &v, 1, clock, &adamw);
+    nvt_adamw_step(NVT_FP32, &w, &copy, &g, &m, &v, 1, clock, &adamw);
     assert_true(fabs(w + 1e-3) < 1e-13);
+    assert_true(copy == w);
 }
 
 /* Three steps by hand, gradient 1, momentum 0.5, rate 0.1, no decay: b = 1, 1.5, 1.75; moves of
@@ -512,7 +517,7 @@ static void inputs_are_rounded_to_nearest_even(void **state)
     assert_true(round_half(5.9604645e-8f) == 5.9604645e-8f && round_half(2e-8f) == 0);
     const real a = 1 + 1.0 / 256, b = 3;
     real c = 0;
-    struct nvt_matmul shape = {0, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, NVT_BF16, 0, 0};
+    struct nvt_matmul shape = {0, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, NVT_BF16, 0};
     nvt_backend_matmul_batched(&shape, &a, &b, &c);
     assert_true(c == 3);
     shape.precision = NVT_TF32;

@@ -27,11 +27,4 @@ cublasHandle_t nvt_cublas_handle(void);
 /* That handle's workspace and its size; NULL and 0 when there was no memory for it. */
 void *nvt_cublas_workspace(size_t *bytes);
 
-/*
- * Memory of this thread's stream for what one call computes in between, at least `bytes`; which is
- * 0 or 1. It holds until the stream's next call with the same number, is not the allocator's and
- * counts nowhere. NULL when there is none left, which is noted.
- */
-void *nvt_cuda_scratch(int which, size_t bytes);
-
 #endif

@@ -12,10 +12,6 @@ struct nvt_cuda_lane {
     cudaStream_t stream; /* NULL: not made yet */
     cublasHandle_t handle;
     void *workspace; /* the handle's */
-    struct {
-        void *memory;
-        size_t bytes;
-    } scratch[2];
 };
 
 struct nvt_cuda_device {

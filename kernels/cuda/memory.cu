@@ -88,31 +88,6 @@ void nvt_backend_free(int device, void *memory)
     nvt_cuda_leave();
 }
 
-/* Given back and taken in the order of the stream, so what still runs on it keeps its own. */
-void *nvt_cuda_scratch(int which, size_t bytes)
-{
-    struct nvt_cuda_lane *lane = nvt_cuda_lane();
-    const int device = nvt_backend_device();
-    void *memory = lane->scratch[which].memory;
-    if (lane->scratch[which].bytes >= bytes)
-        return memory;
-    /* Memory that a graph took would be gone outside of it. */
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    cudaStreamIsCapturing(lane->stream, &capture);
-    if (capture != cudaStreamCaptureStatusNone) {
-        nvt_cuda_keep("scratch memory", "there was no warm-up before the capture", 0);
-        return NULL;
-    }
-    if (memory)
-        nvt_backend_free(device, memory);
-    memory = nvt_backend_alloc(device, bytes);
-    lane->scratch[which].memory = memory;
-    lane->scratch[which].bytes = memory ? bytes : 0;
-    if (!memory)
-        nvt_cuda_keep("scratch memory", "there is none left", 1);
-    return memory;
-}
-
 void nvt_backend_zero(void *memory, size_t bytes)
 {
     nvt_cuda_note(cudaMemsetAsync(memory, 0, bytes, nvt_backend_stream()), "memset");

@@ -2,10 +2,11 @@
 #include "softmax.h"
 
 #include "../ops/real_math.h"
+#include "../ops/stored.h"
 
 struct rows_args {
-    real *out;
-    const real *x, *p;
+    void *out;
+    const void *x, *p;
     int64_t rows, length;
     int causal;
 };
@@ -13,8 +14,10 @@ struct rows_args {
 /* Numbers that a lane has of all rows of its warp, where rows are short. */
 #define UNDER_WAY 8
 
-/* A warp's rows: how many numbers of each a lane has, from its own place on, a warp's width apart. */
-template <int each> struct warp_rows {
+/* A warp's rows, of stored numbers: how many of each a lane has, from its own place on, a warp's width apart. */
+template <typename T, int numbers> struct warp_rows {
+    typedef T stored;
+    static constexpr int each = numbers;
     static constexpr int count = each < UNDER_WAY ? UNDER_WAY / each : 1;
     real at[count][each];
 };
@@ -36,33 +39,35 @@ static __device__ int seen_of(const rows_args &a, int64_t row)
     return a.causal && length ? (int)((uint32_t)row % (uint32_t)a.length) + 1 : length;
 }
 
-template <int each>
-static __device__ void read_rows(warp_rows<each> *to, const rows_args &a, const real *x,
-                                 int64_t first, real otherwise)
+template <typename rows>
+static __device__ void read_rows(rows *to, const rows_args &a, const void *from, int64_t first,
+                                 real otherwise)
 {
+    const typename rows::stored *x = (const typename rows::stored *)from;
 #pragma unroll
-    for (int r = 0; r < to->count; r++) {
+    for (int r = 0; r < rows::count; r++) {
         int seen = seen_of(a, first + r);
 #pragma unroll
-        for (int k = 0; k < each; k++) {
+        for (int k = 0; k < rows::each; k++) {
             int i = threadIdx.x % 32 + 32 * k;
-            to->at[r][k] = i < seen ? x[(first + r) * a.length + i] : otherwise;
+            to->at[r][k] = i < seen ? NVT_VALUE(x[(first + r) * a.length + i]) : otherwise;
         }
     }
 }
 
 /* What is masked becomes zero. */
-template <int each, typename F>
+template <typename rows, typename F>
 static __device__ void write_rows(const rows_args &a, int64_t first, F value)
 {
+    typename rows::stored *out = (typename rows::stored *)a.out;
 #pragma unroll
-    for (int r = 0; r < warp_rows<each>::count; r++) {
+    for (int r = 0; r < rows::count; r++) {
         int length = length_of(a, first + r), seen = seen_of(a, first + r);
 #pragma unroll
-        for (int k = 0; k < each; k++) {
+        for (int k = 0; k < rows::each; k++) {
             int i = threadIdx.x % 32 + 32 * k;
             if (i < length)
-                a.out[(first + r) * a.length + i] = i < seen ? value(r, k) : 0;
+                NVT_KEEP(out[(first + r) * a.length + i], i < seen ? value(r, k) : 0);
         }
     }
 }
@@ -87,11 +92,11 @@ template <int count> static __device__ void warp_tops(real (&top)[count])
         }
 }
 
-template <int each> static __global__ void attention_softmax_device(rows_args a)
+template <typename rows> static __global__ void attention_softmax_device(rows_args a)
 {
-    constexpr int count = warp_rows<each>::count;
+    constexpr int count = rows::count, each = rows::each;
     int64_t first = first_row(count);
-    warp_rows<each> x;
+    rows x;
     real top[count], sum[count];
     read_rows(&x, a, a.x, first, (real)-INFINITY);
 #pragma unroll
@@ -115,14 +120,14 @@ template <int each> static __global__ void attention_softmax_device(rows_args a)
 #pragma unroll
     for (int r = 0; r < count; r++)
         sum[r] = 1 / sum[r];
-    write_rows<each>(a, first, [&](int r, int k) { return x.at[r][k] * sum[r]; });
+    write_rows<rows>(a, first, [&](int r, int k) { return x.at[r][k] * sum[r]; });
 }
 
-template <int each> static __global__ void attention_softmax_backward_device(rows_args a)
+template <typename rows> static __global__ void attention_softmax_backward_device(rows_args a)
 {
-    constexpr int count = warp_rows<each>::count;
+    constexpr int count = rows::count, each = rows::each;
     int64_t first = first_row(count);
-    warp_rows<each> p, dp;
+    rows p, dp;
     real sum[count];
     read_rows(&p, a, a.p, first, 0);
     read_rows(&dp, a, a.x, first, 0);
@@ -134,8 +139,51 @@ template <int each> static __global__ void attention_softmax_backward_device(row
             sum[r] += p.at[r][k] * dp.at[r][k];
     }
     warp_sums(sum);
-    write_rows<each>(a, first, [&](int r, int k) { return p.at[r][k] * (dp.at[r][k] - sum[r]); });
+    write_rows<rows>(a, first, [&](int r, int k) { return p.at[r][k] * (dp.at[r][k] - sum[r]); });
 }
+
+/* --- rows that are too long for a warp's registers: a block each --- */
+
+template <typename T> static __global__ void attention_softmax_long(rows_args a)
+{
+    const int64_t row = blockIdx.x, seen = seen_of(a, row);
+    const T *x = (const T *)a.x + row * a.length;
+    T *p = (T *)a.out + row * a.length;
+    real top = (real)-INFINITY, sum = 0;
+    FOR_THREADS(i, seen)
+    {
+        top = real_max(top, NVT_VALUE(x[i]));
+    }
+    top = block_max(top);
+    FOR_THREADS(i, seen)
+    {
+        sum += real_exp(NVT_VALUE(x[i]) - top);
+    }
+    sum = 1 / block_sum(sum);
+    FOR_THREADS(i, a.length)
+    {
+        NVT_KEEP(p[i], i < seen ? real_exp(NVT_VALUE(x[i]) - top) * sum : 0);
+    }
+}
+
+template <typename T> static __global__ void attention_softmax_backward_long(rows_args a)
+{
+    const int64_t row = blockIdx.x, seen = seen_of(a, row);
+    const T *p = (const T *)a.p + row * a.length, *dp = (const T *)a.x + row * a.length;
+    T *ds = (T *)a.out + row * a.length;
+    real sum = 0;
+    FOR_THREADS(i, seen)
+    {
+        sum += NVT_VALUE(p[i]) * NVT_VALUE(dp[i]);
+    }
+    sum = block_sum(sum);
+    FOR_THREADS(i, a.length)
+    {
+        NVT_KEEP(ds[i], i < seen ? NVT_VALUE(p[i]) * (NVT_VALUE(dp[i]) - sum) : 0);
+    }
+}
+
+/* --- launches --- */
 
 static int64_t blocks_of(int64_t rows, int count)
 {
@@ -143,44 +191,60 @@ static int64_t blocks_of(int64_t rows, int count)
     return (rows + each - 1) / each;
 }
 
-template <int each> static void launch(const rows_args &a, int is_backward)
+template <typename rows> static void launch(const rows_args &a)
 {
-    int64_t blocks = blocks_of(a.rows, warp_rows<each>::count);
-    if (is_backward)
-        NVT_LAUNCH(attention_softmax_backward_device<each>, blocks, a);
+    int64_t blocks = blocks_of(a.rows, rows::count);
+    if (a.p)
+        NVT_LAUNCH(attention_softmax_backward_device<rows>, blocks, a);
     else
-        NVT_LAUNCH(attention_softmax_device<each>, blocks, a);
+        NVT_LAUNCH(attention_softmax_device<rows>, blocks, a);
+}
+
+template <typename T> static void launch_long(const rows_args &a)
+{
+    if (a.p)
+        NVT_LAUNCH(attention_softmax_backward_long<T>, a.rows, a);
+    else
+        NVT_LAUNCH(attention_softmax_long<T>, a.rows, a);
 }
 
 /* By the number of warps' widths that a row has. */
-static int launch_for(const rows_args &a, int is_backward)
+template <typename T> static void launch_for(const rows_args &a)
 {
-    if (a.length < 1 || a.length > 1024 || a.rows > INT32_MAX)
-        return -1;
     if (a.length <= 64)
-        launch<2>(a, is_backward);
+        launch<warp_rows<T, 2>>(a);
     else if (a.length <= 128)
-        launch<4>(a, is_backward);
+        launch<warp_rows<T, 4>>(a);
     else if (a.length <= 256)
-        launch<8>(a, is_backward);
+        launch<warp_rows<T, 8>>(a);
     else if (a.length <= 512)
-        launch<16>(a, is_backward);
+        launch<warp_rows<T, 16>>(a);
+    else if (a.length <= 1024)
+        launch<warp_rows<T, 32>>(a);
     else
-        launch<32>(a, is_backward);
-    return 0;
+        launch_long<T>(a);
 }
 
-int nvt_cuda_attention_softmax(const struct nvt_attention *attention, real *p, const real *s)
+static void launch_of(const struct nvt_attention *attention, void *out, const void *x,
+                      const void *p)
 {
-    return launch_for(
-        {p, s, NULL, attention->groups * attention->length, attention->length, attention->causal},
-        0);
+    const rows_args args = {
+        out, x, p, attention->groups * attention->length, attention->length, attention->causal};
+    if (attention->precision == NVT_BF16)
+        launch_for<__nv_bfloat16>(args);
+    else if (attention->precision == NVT_FP16)
+        launch_for<__half>(args);
+    else
+        launch_for<real>(args);
 }
 
-int nvt_cuda_attention_softmax_backward(const struct nvt_attention *attention, real *ds,
-                                        const real *p, const real *dp)
+void nvt_cuda_attention_softmax(const struct nvt_attention *attention, void *p, const void *s)
 {
-    return launch_for(
-        {ds, dp, p, attention->groups * attention->length, attention->length, attention->causal},
-        1);
+    launch_of(attention, p, s, NULL);
+}
+
+void nvt_cuda_attention_softmax_backward(const struct nvt_attention *attention, void *ds,
+                                         const void *p, const void *dp)
+{
+    launch_of(attention, ds, dp, p);
 }

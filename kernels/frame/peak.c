@@ -30,8 +30,7 @@ enum kind { OF_REALS, OF_INT8, OF_INT8_LAYER, COPY };
 
 struct trial {
     real *a, *b, *c;
-    void *copy;  /* of b, rounded; NULL: products round it by themselves */
-    int is_next; /* a is still as the product before has rounded it */
+    void *left, *right; /* a and b as products read them: themselves, or rounded copies */
     struct sizes sizes;
     enum nvt_precision precision;
     enum kind kind;
@@ -64,11 +63,7 @@ static void run_once(struct trial *trial)
     shape.alpha = 1;
     shape.count = 1;
     shape.precision = trial->precision;
-    shape.same_a = trial->is_next;
-    shape.b_is_rounded = trial->copy != NULL;
-    nvt_backend_matmul_batched(&shape, trial->a, trial->copy ? (real *)trial->copy : trial->b,
-                               trial->c);
-    trial->is_next = 1;
+    nvt_backend_matmul_batched(&shape, trial->left, trial->right, trial->c);
 }
 
 /* The shortest of several runs, in ns: what others on the machine took is not the backend's. */
@@ -88,19 +83,25 @@ static double best_of(struct trial *trial)
     return best > 0 ? (double)best : 1;
 }
 
-/* Inputs are rounded beforehand, as a product's speed is asked for and not that of what is around it. */
+/* Inputs are rounded beforehand, as a product's speed is asked for and not that of what is around it. 0: there is no memory for
+ * that. */
 static double product_of(struct trial *trial, enum nvt_precision precision)
 {
     const int64_t count = trial->sizes.square * trial->sizes.square;
-    const size_t bytes = nvt_backend_rounded_bytes(precision, count);
+    const size_t each = nvt_backend_stored_bytes(precision), bytes = (size_t)count * each;
     trial->precision = precision;
-    trial->is_next = 0;
-    trial->copy = bytes ? nvt_backend_alloc(0, bytes) : NULL;
-    if (trial->copy)
-        nvt_backend_round(precision, trial->copy, trial->b, count);
+    trial->left = trial->a;
+    trial->right = trial->b;
+    if (each == sizeof(real))
+        return best_of(trial);
+    trial->left = nvt_backend_alloc(0, 2 * bytes);
+    if (!trial->left)
+        return 0;
+    trial->right = (char *)trial->left + bytes;
+    nvt_store(precision, trial->left, trial->a, count);
+    nvt_store(precision, trial->right, trial->b, count);
     const double best = best_of(trial);
-    if (trial->copy)
-        nvt_backend_free(0, trial->copy);
+    nvt_backend_free(0, trial->left);
     return best;
 }
 
@@ -138,9 +139,12 @@ static void measure(struct trial *trial, struct nvt_peak *peak)
     const double n = (double)trial->sizes.square;
     nvt_random_normal(trial->a, trial->sizes.copied, 1, 1, 1);
     nvt_random_normal(trial->b, trial->sizes.square * trial->sizes.square, 1, 2, 1);
-    for (int i = NVT_FP32; i <= NVT_FP16; i++)
-        if (!nvt_backend_emulates((enum nvt_precision)i))
-            peak->flops[i] = 2 * n * n * n / product_of(trial, (enum nvt_precision)i) * 1e9;
+    for (int i = NVT_FP32; i <= NVT_FP16; i++) {
+        const double took = nvt_backend_emulates((enum nvt_precision)i)
+                                ? 0
+                                : product_of(trial, (enum nvt_precision)i);
+        peak->flops[i] = took > 0 ? 2 * n * n * n / took * 1e9 : 0;
+    }
     peak->int8 = int8_of(trial);
     trial->kind = COPY;
     peak->bytes = 2.0 * (double)sizeof(real) * (double)trial->sizes.copied / best_of(trial) * 1e9;

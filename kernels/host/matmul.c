@@ -144,36 +144,32 @@ static int64_t span(const struct nvt_matmul *shape, int64_t stride, int64_t rows
     return (shape->count - 1) * stride + rows * columns;
 }
 
-void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, const real *b,
-                                real *c)
+void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const void *a, const void *b,
+                                void *c)
 {
+    const real *left = (const real *)a, *right = (const real *)b;
     if (shape->count < 1)
         return;
     if (shape->precision == NVT_FP32) {
-        multiply_all(shape, a, b, c);
+        multiply_all(shape, left, right, (real *)c);
         return;
     }
-    real *low_a = rounded(a, span(shape, shape->stride_a, shape->m, shape->k), shape->precision);
-    real *low_b = rounded(b, span(shape, shape->stride_b, shape->k, shape->n), shape->precision);
+    real *low_a = rounded(left, span(shape, shape->stride_a, shape->m, shape->k), shape->precision);
+    real *low_b =
+        rounded(right, span(shape, shape->stride_b, shape->k, shape->n), shape->precision);
     /* Out of memory shows as NaN: a wrong precision would not show at all. */
     if (low_a && low_b)
-        multiply_all(shape, low_a, low_b, c);
+        multiply_all(shape, low_a, low_b, (real *)c);
     else
         memset(c, 0xff, (size_t)span(shape, shape->stride_c, shape->m, shape->n) * sizeof(real));
     free(low_a);
     free(low_b);
 }
 
-size_t nvt_backend_rounded_bytes(enum nvt_precision precision, int64_t n)
+size_t nvt_backend_stored_bytes(enum nvt_precision precision)
 {
     (void)precision;
-    (void)n;
-    return 0;
-}
-
-void nvt_backend_round(enum nvt_precision precision, void *copy, const real *in, int64_t n)
-{
-    (void)precision, (void)copy, (void)in, (void)n;
+    return sizeof(real);
 }
 
 int nvt_backend_emulates(enum nvt_precision precision)

@@ -1,9 +1,11 @@
 #include "cross_entropy.h"
 
 #include "real_math.h"
+#include "stored.h"
 
 struct cross_entropy_args {
-    real *loss, *lse, *dx;
+    real *loss, *lse;
+    void *dx;                 /* stored */
     const real *x, *kept_lse; /* the latter in the backward pass */
     const int32_t *target;
     int64_t n;
@@ -32,15 +34,15 @@ NVT_KERNEL(cross_entropy_forward, cross_entropy_args)
     }
 }
 
-NVT_KERNEL(cross_entropy_backward, cross_entropy_args)
+NVT_STORED_KERNEL(cross_entropy_backward, cross_entropy_args)
 {
-    const real *x = a.x + row * a.n;
-    real *dx = a.dx + row * a.n, lse = a.kept_lse[row];
+    const real *x = a.x + row * a.n, lse = a.kept_lse[row];
+    nvt_stored *dx = (nvt_stored *)a.dx + row * a.n;
     int64_t target = a.target[row];
     NVT_SIMD
     FOR_THREADS(i, a.n)
     {
-        dx[i] = a.scale * (real_exp(NVT_READ(x[i]) - lse) - (i == target));
+        NVT_KEEP(dx[i], a.scale * (real_exp(NVT_READ(x[i]) - lse) - (i == target)));
     }
 }
 
@@ -51,11 +53,12 @@ void nvt_cross_entropy_forward(real *loss, real *lse, const real *x, const int32
     NVT_LAUNCH(cross_entropy_forward, rows, args);
 }
 
-void nvt_cross_entropy_backward(real *dx, const real *x, const real *lse, const int32_t *target,
-                                int64_t rows, int64_t n, real scale)
+void nvt_cross_entropy_backward(enum nvt_precision precision, void *dx, const real *x,
+                                const real *lse, const int32_t *target, int64_t rows, int64_t n,
+                                real scale)
 {
     struct cross_entropy_args args = {NULL, NULL, dx, x, lse, target, n, scale};
-    NVT_LAUNCH(cross_entropy_backward, rows, args);
+    NVT_LAUNCH_STORED(precision, cross_entropy_backward, rows, args);
 }
 
 struct mean_args {

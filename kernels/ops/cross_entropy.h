@@ -17,10 +17,11 @@ extern "C" {
 void nvt_cross_entropy_forward(real *loss, real *lse, const real *x, const int32_t *target,
                                int64_t rows, int64_t n);
 
-/* dx[rows][n] = scale · (softmax(x) − onehot). The gradient of the mean has scale = 1 / rows. dx
- * may be x. */
-void nvt_cross_entropy_backward(real *dx, const real *x, const real *lse, const int32_t *target,
-                                int64_t rows, int64_t n, real scale);
+/* dx[rows][n] = scale · (softmax(x) − onehot), stored numbers of the precision. The gradient of the mean has scale = 1 /
+ * rows. dx may be x where both are real. */
+void nvt_cross_entropy_backward(enum nvt_precision precision, void *dx, const real *x,
+                                const real *lse, const int32_t *target, int64_t rows, int64_t n,
+                                real scale);
 
 /* *mean (on the device) = Σ x[n] / n, in a fixed order. */
 void nvt_mean(real *mean, const real *x, int64_t n);

@@ -11,9 +11,10 @@
 extern "C" {
 #endif
 
-/* y[n] from x[n]; and dx[n] from dy[n] and the x of the forward pass. dx may be dy. */
-void nvt_gelu_forward(real *y, const real *x, int64_t n);
-void nvt_gelu_backward(real *dx, const real *dy, const real *x, int64_t n);
+/* y[n] from x[n]; and dx[n] from dy[n] and the x of the forward pass. dx may be dy. All are stored numbers of the precision. */
+void nvt_gelu_forward(enum nvt_precision precision, void *y, const void *x, int64_t n);
+void nvt_gelu_backward(enum nvt_precision precision, void *dx, const void *dy, const void *x,
+                       int64_t n);
 
 #ifdef __cplusplus
 }

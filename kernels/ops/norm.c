@@ -1,6 +1,7 @@
 #include "norm.h"
 
 #include "real_math.h"
+#include "stored.h"
 
 #ifdef __CUDACC__
 #include "../cuda/columns.h"
@@ -20,16 +21,17 @@ int64_t nvt_norm_scratch(int64_t n)
 /* --- forward ---------------------------------------------------------------------------------- */
 
 struct norm_args {
-    real *y, *m, *r;
+    void *y; /* stored; LayerNorm's are real */
+    real *m, *r;
     const real *x, *g, *b;
     int64_t n;
     real eps;
 };
 
-NVT_KERNEL(rmsnorm_forward, norm_args)
+NVT_STORED_KERNEL(rmsnorm_forward, norm_args)
 {
     const real *x = a.x + row * a.n;
-    real *y = a.y + row * a.n;
+    nvt_stored *y = (nvt_stored *)a.y + row * a.n;
     real sum = 0;
     NVT_SIMD_SUM(sum)
     FOR_THREADS(i, a.n)
@@ -40,7 +42,7 @@ NVT_KERNEL(rmsnorm_forward, norm_args)
     real r = 1 / real_sqrt(sum / (real)a.n + a.eps);
     FOR_THREADS(i, a.n)
     {
-        y[i] = NVT_READ(x[i]) * r * NVT_READ(a.g[i]);
+        NVT_KEEP(y[i], NVT_READ(x[i]) * r * NVT_READ(a.g[i]));
     }
     FOR_THREADS(i, 1)
     {
@@ -51,7 +53,7 @@ NVT_KERNEL(rmsnorm_forward, norm_args)
 NVT_KERNEL(layernorm_forward, norm_args)
 {
     const real *x = a.x + row * a.n;
-    real *y = a.y + row * a.n;
+    real *y = (real *)a.y + row * a.n;
     real sum = 0, squares = 0;
     NVT_SIMD_SUM(sum)
     FOR_THREADS(i, a.n)
@@ -77,11 +79,11 @@ NVT_KERNEL(layernorm_forward, norm_args)
     }
 }
 
-void nvt_rmsnorm_forward(real *y, real *r, const real *x, const real *g, int64_t rows, int64_t n,
-                         real eps)
+void nvt_rmsnorm_forward(enum nvt_precision precision, void *y, real *r, const real *x,
+                         const real *g, int64_t rows, int64_t n, real eps)
 {
     struct norm_args args = {y, NULL, r, x, g, NULL, n, eps};
-    NVT_LAUNCH(rmsnorm_forward, rows, args);
+    NVT_LAUNCH_STORED(precision, rmsnorm_forward, rows, args);
 }
 
 void nvt_layernorm_forward(real *y, real *m, real *r, const real *x, const real *g, const real *b,
@@ -94,16 +96,19 @@ void nvt_layernorm_forward(real *y, real *m, real *r, const real *x, const real 
 /* --- backward --------------------------------------------------------------------------------- */
 
 struct norm_backward_args {
-    real *dx, *dg, *db, *parts;     /* parts[2][GROUPS][n] */
-    const real *dy, *x, *g, *m, *r; /* m is NULL for RMSNorm */
+    real *dx, *dg, *db, *parts; /* parts[2][GROUPS][n] */
+    void *copy;                 /* stored; NULL: none */
+    const void *dy;             /* stored */
+    const real *x, *g, *m, *r;  /* m is NULL for RMSNorm */
     int64_t rows, n;
     int add;
 };
 
 #ifdef __CUDACC__
 /* Sums of dy · h and of dy over the rows of a group, of a chunk of columns. */
-NVT_KERNEL(norm_sum_groups, norm_backward_args)
+NVT_STORED_KERNEL(norm_sum_groups, norm_backward_args)
 {
+    const nvt_stored *dys = (const nvt_stored *)a.dy;
     int64_t group = row / CHUNKS(a.n), i = row % CHUNKS(a.n) * COLUMNS + threadIdx.x;
     int64_t each = (a.rows + GROUPS - 1) / GROUPS, first = group * each;
     int64_t end = first + each < a.rows ? first + each : a.rows;
@@ -112,7 +117,7 @@ NVT_KERNEL(norm_sum_groups, norm_backward_args)
         return;
 #pragma unroll 8
     for (int64_t k = first; k < end; k++) {
-        real m = a.m ? a.m[k] : 0, r = a.r[k], dy = a.dy[k * a.n + i];
+        real m = a.m ? a.m[k] : 0, r = a.r[k], dy = NVT_VALUE(dys[k * a.n + i]);
         along += dy * ((a.x[k * a.n + i] - m) * r);
         sum += dy;
     }
@@ -121,10 +126,10 @@ NVT_KERNEL(norm_sum_groups, norm_backward_args)
         a.parts[(GROUPS + group) * a.n + i] = sum;
 }
 
-static void sum_rows(const struct norm_backward_args *args)
+static void sum_rows(enum nvt_precision precision, const struct norm_backward_args *args)
 {
     static_assert(COLUMNS == NVT_BLOCK, "a thread has a column");
-    NVT_LAUNCH(norm_sum_groups, GROUPS * CHUNKS(args->n), *args);
+    NVT_LAUNCH_STORED(precision, norm_sum_groups, GROUPS * CHUNKS(args->n), *args);
     nvt_cuda_sum_columns(args->dg, args->parts, GROUPS, args->n);
     if (args->db)
         nvt_cuda_sum_columns(args->db, args->parts + GROUPS * args->n, GROUPS, args->n);
@@ -142,7 +147,7 @@ NVT_KERNEL(norm_sum_groups, norm_backward_args)
         bias[i] = 0;
     }
     for (int64_t k = first; k < end; k++) {
-        const real *dy = a.dy + k * a.n, *x = a.x + k * a.n;
+        const real *dy = (const real *)a.dy + k * a.n, *x = a.x + k * a.n;
         real m = a.m ? a.m[k] : 0, r = a.r[k];
         FOR_THREADS(i, a.n)
         {
@@ -170,21 +175,23 @@ NVT_KERNEL(norm_add_groups, norm_backward_args)
     }
 }
 
-static void sum_rows(const struct norm_backward_args *args)
+static void sum_rows(enum nvt_precision precision, const struct norm_backward_args *args)
 {
+    (void)precision;
     NVT_LAUNCH(norm_sum_groups, GROUPS, *args);
     NVT_LAUNCH(norm_add_groups, CHUNKS(args->n), *args);
 }
 #endif
 
-NVT_KERNEL(norm_backward, norm_backward_args)
+NVT_STORED_KERNEL(norm_backward, norm_backward_args)
 {
-    const real *dy = a.dy + row * a.n, *x = a.x + row * a.n;
+    const nvt_stored *dy = (const nvt_stored *)a.dy + row * a.n;
+    const real *x = a.x + row * a.n;
     real *dx = a.dx + row * a.n;
     real m = a.m ? a.m[row] : 0, r = a.r[row], sum = 0, along = 0;
     FOR_THREADS(i, a.n)
     {
-        real u = a.g[i] * dy[i];
+        real u = a.g[i] * NVT_VALUE(dy[i]);
         sum += u;
         along += u * ((x[i] - m) * r);
     }
@@ -194,29 +201,32 @@ NVT_KERNEL(norm_backward, norm_backward_args)
         sum = 0;
     FOR_THREADS(i, a.n)
     {
-        real u = NVT_READ(a.g[i]) * NVT_READ(dy[i]);
+        real u = NVT_READ(a.g[i]) * NVT_VALUE(NVT_READ(dy[i]));
         real value = r * (u - sum - (NVT_READ(x[i]) - m) * r * along);
-        dx[i] = a.add ? NVT_READ(dx[i]) + value : value;
+        dx[i] = value = a.add ? NVT_READ(dx[i]) + value : value;
+        if (a.copy)
+            NVT_KEEP(((nvt_stored *)a.copy)[row * a.n + i], value);
     }
 }
 
-static void launch_backward(struct norm_backward_args args)
+static void launch_backward(enum nvt_precision precision, struct norm_backward_args args)
 {
-    sum_rows(&args);
-    NVT_LAUNCH(norm_backward, args.rows, args);
+    sum_rows(precision, &args);
+    NVT_LAUNCH_STORED(precision, norm_backward, args.rows, args);
 }
 
-void nvt_rmsnorm_backward(real *dx, int add, real *dg, const real *dy, const real *x, const real *g,
-                          const real *r, int64_t rows, int64_t n, real *scratch)
+void nvt_rmsnorm_backward(enum nvt_precision precision, real *dx, void *copy, int add, real *dg,
+                          const void *dy, const real *x, const real *g, const real *r, int64_t rows,
+                          int64_t n, real *scratch)
 {
-    struct norm_backward_args args = {dx, dg, NULL, scratch, dy, x, g, NULL, r, rows, n, add};
-    launch_backward(args);
+    struct norm_backward_args args = {dx, dg, NULL, scratch, copy, dy, x, g, NULL, r, rows, n, add};
+    launch_backward(precision, args);
 }
 
 void nvt_layernorm_backward(real *dx, int add, real *dg, real *db, const real *dy, const real *x,
                             const real *g, const real *m, const real *r, int64_t rows, int64_t n,
                             real *scratch)
 {
-    struct norm_backward_args args = {dx, dg, db, scratch, dy, x, g, m, r, rows, n, add};
-    launch_backward(args);
+    struct norm_backward_args args = {dx, dg, db, scratch, NULL, dy, x, g, m, r, rows, n, add};
+    launch_backward(NVT_FP32, args);
 }

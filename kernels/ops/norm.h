@@ -24,20 +24,22 @@ extern "C" {
 /* Elements of scratch that a backward pass needs. */
 int64_t nvt_norm_scratch(int64_t n);
 
-/* y[rows][n] and r[rows] from x[rows][n] and g[n]. */
-void nvt_rmsnorm_forward(real *y, real *r, const real *x, const real *g, int64_t rows, int64_t n,
-                         real eps);
+/* y[rows][n], stored numbers of the precision, and r[rows] from x[rows][n] and g[n]. */
+void nvt_rmsnorm_forward(enum nvt_precision precision, void *y, real *r, const real *x,
+                         const real *g, int64_t rows, int64_t n, real eps);
 
 /* dx[rows][n] is written, or added to where `add` is set (a residual); dg[n] is added to. r is the
- * forward pass's, scratch of nvt_norm_scratch(n). dx may be dy. */
-void nvt_rmsnorm_backward(real *dx, int add, real *dg, const real *dy, const real *x, const real *g,
-                          const real *r, int64_t rows, int64_t n, real *scratch);
+ * forward pass's, scratch of nvt_norm_scratch(n). dy[rows][n] are stored numbers of the precision, and so is
+ * copy[rows][n], what dx has become, or NULL. dx may be dy where both are real. */
+void nvt_rmsnorm_backward(enum nvt_precision precision, real *dx, void *copy, int add, real *dg,
+                          const void *dy, const real *x, const real *g, const real *r, int64_t rows,
+                          int64_t n, real *scratch);
 
 /* y[rows][n], m[rows] and r[rows] from x[rows][n], g[n] and b[n]. */
 void nvt_layernorm_forward(real *y, real *m, real *r, const real *x, const real *g, const real *b,
                            int64_t rows, int64_t n, real eps);
 
-/* As nvt_rmsnorm_backward, and db[n] is added to. */
+/* As nvt_rmsnorm_backward, with dy as real, and db[n] is added to. */
 void nvt_layernorm_backward(real *dx, int add, real *dg, real *db, const real *dy, const real *x,
                             const real *g, const real *m, const real *r, int64_t rows, int64_t n,
                             real *scratch);

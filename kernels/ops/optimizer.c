@@ -1,9 +1,12 @@
 #include "optimizer.h"
 
+#include "copy.h"
 #include "real_math.h"
+#include "stored.h"
 
 struct adamw_args {
     real *at[3]; /* w, m, v */
+    void *copy;  /* stored; NULL: none */
     const real *g, *clock;
     int64_t n;
     struct nvt_adamw adamw;
@@ -36,7 +39,36 @@ NVT_DEVICE void adamw_of(real e[3], real g, const struct adamw_args *a)
            rate * e[1] / (real_sqrt(e[2]) * root_scale + a->adamw.epsilon);
 }
 
+#ifdef __CUDACC__
+template <typename T>
+static __device__ void keep_made(void *copy, int64_t first, const real *made, int count)
+{
+    T *out = (T *)copy + first;
+    if (!copy)
+        return;
+    if (count == 4 && !((uintptr_t)out % sizeof(nvt_four_of<T>))) {
+        nvt_four_of<T> four;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            NVT_KEEP(four.at[i], made[i]);
+        *(nvt_four_of<T> *)out = four;
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        NVT_KEEP(out[i], made[i]);
+}
+
+NVT_STORED_KERNEL(adamw_step, adamw_args)
+{
+    nvt_update_chunk<3>(
+        row, a.n, a.at, a.g, [&](real *e, real g) { adamw_of(e, g, &a); },
+        [&](int64_t first, const real *made, int count) {
+            keep_made<nvt_stored>(a.copy, first, made, count);
+        });
+}
+#else
 NVT_UPDATE(adamw_step, adamw_args, 3, adamw_of)
+#endif
 
 void nvt_adamw_advance(real *clock, const struct nvt_adamw *adamw)
 {
@@ -44,11 +76,15 @@ void nvt_adamw_advance(real *clock, const struct nvt_adamw *adamw)
     NVT_LAUNCH(adamw_advance, 1, args);
 }
 
-void nvt_adamw_step(real *w, const real *g, real *m, real *v, int64_t n, const real *clock,
-                    const struct nvt_adamw *adamw)
+void nvt_adamw_step(enum nvt_precision precision, real *w, void *copy, const real *g, real *m,
+                    real *v, int64_t n, const real *clock, const struct nvt_adamw *adamw)
 {
-    struct adamw_args args = {{w, m, v}, g, clock, n, *adamw};
-    NVT_LAUNCH(adamw_step, NVT_CHUNKS(n), args);
+    struct adamw_args args = {{w, m, v}, copy, g, clock, n, *adamw};
+    NVT_LAUNCH_STORED(precision, adamw_step, NVT_CHUNKS(n), args);
+#ifndef __CUDACC__
+    if (copy)
+        nvt_store(precision, copy, w, n);
+#endif
 }
 
 struct sgd_args {

@@ -24,8 +24,9 @@ struct nvt_adamw {
  * replayed: clock[3] begins as zeros, and each step of all weights begins with one advance. */
 #define NVT_ADAMW_CLOCK 3
 void nvt_adamw_advance(real *clock, const struct nvt_adamw *adamw);
-void nvt_adamw_step(real *w, const real *g, real *m, real *v, int64_t n, const real *clock,
-                    const struct nvt_adamw *adamw);
+/* copy[n], stored numbers of the precision, is what w has become; or NULL. */
+void nvt_adamw_step(enum nvt_precision precision, real *w, void *copy, const real *g, real *m,
+                    real *v, int64_t n, const real *clock, const struct nvt_adamw *adamw);
 
 /*
  * SGD with Nesterov momentum (Sutskever et al., 2013, as in PyTorch); momentum starts from zero:

@@ -214,8 +214,8 @@ static real *loss_gradient(struct work *work)
     int last = work->part->count - 1;
     real *logits = work->flow->outputs[last];
     real scale = 1 / (real)(pipeline->settings.batch * pipeline->settings.rows);
-    nvt_cross_entropy_backward(logits, logits, pipeline->sums + at, pipeline->targets + at, rows,
-                               pipeline->settings.classes, scale);
+    nvt_cross_entropy_backward(NVT_FP32, logits, logits, pipeline->sums + at,
+                               pipeline->targets + at, rows, pipeline->settings.classes, scale);
     work->flow->outputs[last] = NULL;
     return logits;
 }

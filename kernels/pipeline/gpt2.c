@@ -216,10 +216,12 @@ static struct block block_of(const struct nvt_module *module, const struct nvt_p
     block.d = module->shape[WIDTH];
     block.h = module->shape[HIDDEN];
     block.rows = samples * length;
-    block.heads = (struct nvt_heads){samples, length, heads, block.d / heads, 3, length, 1};
+    block.heads =
+        (struct nvt_heads){samples, length, heads, block.d / heads, 3, length, 1, NVT_FP32};
     /* Across the batch every position is a "sample" whose places are the samples of the micro-batch. */
     if (module->shape[ACROSS])
-        block.heads = (struct nvt_heads){length, samples, heads, block.d / heads, 3, 1, length};
+        block.heads =
+            (struct nvt_heads){length, samples, heads, block.d / heads, 3, 1, length, NVT_FP32};
     block.attention = (struct nvt_attention){block.heads.samples * heads, block.heads.length,
                                              block.d / heads, 0, NVT_FP32};
     block.square = block.attention.groups * block.heads.length * block.heads.length;

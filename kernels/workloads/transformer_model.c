@@ -49,6 +49,23 @@ static real *take(struct nvt_transformer *model, int64_t count, int *failed)
     return (real *)take_bytes(model, count, sizeof(real), failed);
 }
 
+static void *take_stored(struct nvt_transformer *model, int64_t count, int *failed)
+{
+    return take_bytes(model, count, model->stored, failed);
+}
+
+/* What products read of this: memory of its own, unless they read real numbers. */
+static void *take_copy(struct nvt_transformer *model, real *of, int64_t count, int *failed)
+{
+    return model->stored == sizeof(real) ? of : take_stored(model, count, failed);
+}
+
+/* The i-th of stored numbers. */
+static void *stored_at(const struct nvt_transformer *model, void *numbers, int64_t i)
+{
+    return (char *)numbers + i * (int64_t)model->stored;
+}
+
 /* Give a tensor its place behind the others. */
 static void place(struct nvt_transformer *model, struct nvt_tensor *tensor, int64_t count)
 {
@@ -96,10 +113,8 @@ static void take_parameters(struct nvt_transformer *model, int *failed)
         model->clock = take(model, NVT_ADAMW_CLOCK, failed);
     }
     place_all(model);
-    size_t rounded =
-        nvt_backend_rounded_bytes(model->shape.precision, model->places - model->summed);
-    if (rounded)
-        model->rounded = take_bytes(model, (int64_t)rounded, 1, failed);
+    if (model->stored != sizeof(real))
+        model->weights = take_stored(model, model->places - model->summed, failed);
 }
 
 static void take_layer(struct nvt_transformer *model, struct nvt_transformer_layer *layer,
@@ -108,14 +123,14 @@ static void take_layer(struct nvt_transformer *model, struct nvt_transformer_lay
     const struct nvt_transformer_shape *shape = &model->shape;
     int64_t rows = rows_of(shape), wide = rows * shape->d_model;
     layer->r1 = take(model, rows, failed);
-    layer->n1 = take(model, wide, failed);
-    layer->heads = take(model, 3 * wide, failed);
-    layer->p = take(model, rows * shape->heads * shape->context, failed);
-    layer->merged = take(model, wide, failed);
+    layer->n1 = take_stored(model, wide, failed);
+    layer->heads = take_stored(model, 3 * wide, failed);
+    layer->p = take_stored(model, rows * shape->heads * shape->context, failed);
+    layer->merged = take_stored(model, wide, failed);
     layer->r2 = take(model, rows, failed);
-    layer->n2 = take(model, wide, failed);
-    layer->u = take(model, rows * shape->d_ff, failed);
-    layer->h = take(model, rows * shape->d_ff, failed);
+    layer->n2 = take_stored(model, wide, failed);
+    layer->u = take_stored(model, rows * shape->d_ff, failed);
+    layer->h = take_stored(model, rows * shape->d_ff, failed);
 }
 
 /* Without a backward pass all layers share one set of activations, and the residual stream is one
@@ -130,11 +145,13 @@ static void take_layers(struct nvt_transformer *model, int *failed)
         if (keeps || !i) {
             take_layer(model, layer, failed);
         } else {
-            real *kept[] = {first->r1, first->n1, first->heads, first->p, first->merged,
-                            first->r2, first->n2, first->u,     first->h};
-            real **shared[] = {&layer->r1, &layer->n1, &layer->heads, &layer->p, &layer->merged,
-                               &layer->r2, &layer->n2, &layer->u,     &layer->h};
-            for (int k = 0; k < 9; k++)
+            layer->r1 = first->r1;
+            layer->r2 = first->r2;
+            void *kept[] = {first->n1, first->heads, first->p, first->merged,
+                            first->n2, first->u,     first->h};
+            void **shared[] = {&layer->n1, &layer->heads, &layer->p, &layer->merged,
+                               &layer->n2, &layer->u,     &layer->h};
+            for (int k = 0; k < 7; k++)
                 *shared[k] = kept[k];
         }
         layer->x1 = keeps ? take(model, wide, failed) : stream;
@@ -150,20 +167,22 @@ static void take_rest(struct nvt_transformer *model, int *failed)
     model->token = (int32_t *)take_bytes(model, rows, sizeof(int32_t), failed);
     model->target = (int32_t *)take_bytes(model, rows, sizeof(int32_t), failed);
     model->r = take(model, rows, failed);
-    model->n = take(model, wide, failed);
+    model->n = take_stored(model, wide, failed);
     model->logits = take(model, rows * shape->vocabulary, failed);
     model->lse = take(model, rows, failed);
     model->losses = take(model, rows, failed);
     model->loss = take(model, 1, failed);
-    model->rows = take(model, 3 * wide, failed);
-    model->groups = take(model, wide, failed);
+    model->rows = take_stored(model, 3 * wide, failed);
+    model->groups = take_stored(model, wide, failed);
     if (shape->pass < NVT_PASS_BACKWARD)
         return;
     model->dx = take(model, wide, failed);
-    model->dn = take(model, wide, failed);
-    model->dh = take(model, rows * shape->d_ff, failed);
-    model->dheads = take(model, 3 * wide, failed);
-    model->dp = take(model, rows * shape->heads * shape->context, failed);
+    model->dstream = take_copy(model, model->dx, wide, failed);
+    model->dlogits = take_copy(model, model->logits, rows * shape->vocabulary, failed);
+    model->dn = take_stored(model, wide, failed);
+    model->dh = take_stored(model, rows * shape->d_ff, failed);
+    model->dheads = take_stored(model, 3 * wide, failed);
+    model->dp = take_stored(model, rows * shape->heads * shape->context, failed);
     model->scratch = take(model, nvt_norm_scratch(shape->d_model), failed);
 }
 
@@ -199,6 +218,9 @@ static void fill_parameters(struct nvt_transformer *model, uint64_t seed)
         fill(&layer->up, 0, seed, &stream);
         fill(&layer->down, 0, seed, &stream);
     }
+    if (model->weights)
+        nvt_store(model->shape.precision, model->weights, model->values + model->summed,
+                  model->places - model->summed);
     /* Streams that no tensor has. */
     nvt_random_tokens(model->token, rows_of(&model->shape), (int32_t)model->shape.vocabulary, seed,
                       100001);
@@ -209,7 +231,8 @@ static void fill_parameters(struct nvt_transformer *model, uint64_t seed)
 int nvt_transformer_setup(struct nvt_transformer *model, uint64_t seed)
 {
     model->values = model->gradients = model->m = model->v = NULL;
-    model->rounded = NULL;
+    model->weights = NULL;
+    model->stored = nvt_backend_stored_bytes(model->shape.precision);
     model->taken_count = 0;
     model->layers =
         (struct nvt_transformer_layer *)calloc((size_t)model->shape.layers, sizeof(*model->layers));
@@ -251,44 +274,47 @@ static void end(const struct nvt_transformer *model)
 }
 
 static struct nvt_matmul product_of(const struct nvt_transformer *model, int transpose_a,
-                                    int transpose_b, int64_t m, int64_t n, int64_t k, real beta)
+                                    int transpose_b, int64_t m, int64_t n, int64_t k, int is_stored)
 {
     struct nvt_matmul shape = {
-        transpose_a, transpose_b, m, n, k, 1, beta, 1, 0, 0, 0, model->shape.precision, 0, 0};
+        transpose_a, transpose_b, m, n, k, 1, 0, 1, 0, 0, 0, model->shape.precision, is_stored};
     return shape;
 }
 
-/* The weights as a product takes them: rounded, where they are. */
-static const real *weights_for(const struct nvt_transformer *model, struct nvt_matmul *product,
-                               const real *w)
+/* Weights as a product reads them. */
+static const void *weights_of(const struct nvt_transformer *model, const struct nvt_tensor *w)
 {
-    int64_t at = w - (model->values + model->summed);
-    product->b_is_rounded = model->rounded != NULL;
-    return model->rounded ? (const void *)((const char *)model->rounded +
-                                           nvt_backend_rounded_bytes(model->shape.precision, at))
-                          : w;
+    return model->weights
+               ? stored_at(model, model->weights, w->value - (model->values + model->summed))
+               : (const void *)w->value;
 }
 
-/* y[N][out] = x[N][in] · wᵀ, w[out][in]; added to y where beta is 1. */
-static void project(const struct nvt_transformer *model, real *y, const real *x, const real *w,
-                    int64_t in, int64_t out, real beta)
+/* y[N][out] = x[N][in] · wᵀ, w[out][in], stored. */
+static void project(const struct nvt_transformer *model, void *y, const void *x,
+                    const struct nvt_tensor *w, int64_t in, int64_t out)
 {
-    struct nvt_matmul shape = product_of(model, 0, 1, rows_of(&model->shape), out, in, beta);
-    const real *weights = weights_for(model, &shape, w);
-    nvt_backend_matmul_batched(&shape, x, weights, y);
+    struct nvt_matmul shape = product_of(model, 0, 1, rows_of(&model->shape), out, in, 1);
+    nvt_backend_matmul_batched(&shape, x, weights_of(model, w), y);
 }
 
-/* dx[N][in] = dy · w and dw[out][in] = dyᵀ · x. */
-static void project_backward(const struct nvt_transformer *model, real *dx, real *dw,
-                             const real *dy, const real *x, const real *w, int64_t in, int64_t out)
+/* The same as real: written, or added to y where beta is 1. */
+static void project_real(const struct nvt_transformer *model, real *y, const void *x,
+                         const struct nvt_tensor *w, int64_t in, int64_t out, real beta)
+{
+    struct nvt_matmul shape = product_of(model, 0, 1, rows_of(&model->shape), out, in, 0);
+    shape.beta = beta;
+    nvt_backend_matmul_batched(&shape, x, weights_of(model, w), y);
+}
+
+/* dx[N][in] = dy · w, stored, and w's gradient dyᵀ · x. */
+static void project_backward(const struct nvt_transformer *model, void *dx, const void *dy,
+                             const void *x, const struct nvt_tensor *w, int64_t in, int64_t out)
 {
     int64_t rows = rows_of(&model->shape);
-    struct nvt_matmul of_x = product_of(model, 0, 0, rows, in, out, 0);
+    struct nvt_matmul of_x = product_of(model, 0, 0, rows, in, out, 1);
     struct nvt_matmul of_w = product_of(model, 1, 0, out, in, rows, 0);
-    of_w.same_a = 1;
-    const real *weights = weights_for(model, &of_x, w);
-    nvt_backend_matmul_batched(&of_x, dy, weights, dx);
-    nvt_backend_matmul_batched(&of_w, dy, x, dw);
+    nvt_backend_matmul_batched(&of_x, dy, weights_of(model, w), dx);
+    nvt_backend_matmul_batched(&of_w, dy, x, w->gradient);
 }
 
 static struct nvt_attention attention_of(const struct nvt_transformer_shape *shape)
@@ -306,7 +332,8 @@ static struct nvt_heads heads_of(const struct nvt_transformer_shape *shape, int6
                               shape->d_model / shape->heads,
                               parts,
                               shape->context,
-                              1};
+                              1,
+                              shape->precision};
     return heads;
 }
 
@@ -319,11 +346,12 @@ static void carry_on(const struct nvt_transformer *model, real *next, const real
 
 /* --- forward ---------------------------------------------------------------------------------- */
 
-static void normalize(const struct nvt_transformer *model, real *y, real *r, const real *x,
+static void normalize(const struct nvt_transformer *model, void *y, real *r, const real *x,
                       const struct nvt_tensor *g)
 {
     begin(model, NVT_PART_NORM, 0);
-    nvt_rmsnorm_forward(y, r, x, g->value, rows_of(&model->shape), model->shape.d_model, EPSILON);
+    nvt_rmsnorm_forward(model->shape.precision, y, r, x, g->value, rows_of(&model->shape),
+                        model->shape.d_model, EPSILON);
     end(model);
 }
 
@@ -334,9 +362,10 @@ static void attend(const struct nvt_transformer *model, const struct nvt_transfo
     struct nvt_attention attention = attention_of(shape);
     struct nvt_heads split = heads_of(shape, 3), merge = heads_of(shape, 1);
     int64_t d = shape->d_model, wide = rows_of(shape) * d;
-    const real *q = layer->heads, *k = q + wide, *v = k + wide;
+    const void *q = layer->heads, *k = stored_at(model, layer->heads, wide),
+               *v = stored_at(model, layer->heads, 2 * wide);
     begin(model, NVT_PART_ATTENTION, 0);
-    project(model, model->rows, layer->n1, layer->qkv.value, d, 3 * d, 0);
+    project(model, model->rows, layer->n1, &layer->qkv, d, 3 * d);
     nvt_heads_split(&split, layer->heads, model->rows, NULL);
     begin(model, NVT_PART_SCORES, 0);
     nvt_attention_scores(&attention, layer->p, q, k);
@@ -349,7 +378,7 @@ static void attend(const struct nvt_transformer *model, const struct nvt_transfo
     end(model);
     nvt_heads_merge(&merge, layer->merged, model->groups);
     carry_on(model, layer->x2, layer->x1);
-    project(model, layer->x2, layer->merged, layer->projection.value, d, d, 1);
+    project_real(model, layer->x2, layer->merged, &layer->projection, d, d, 1);
     end(model);
 }
 
@@ -359,10 +388,10 @@ static void feed_forward(const struct nvt_transformer *model,
 {
     int64_t d = model->shape.d_model, ff = model->shape.d_ff;
     begin(model, NVT_PART_MLP, 0);
-    project(model, layer->u, layer->n2, layer->up.value, d, ff, 0);
-    nvt_gelu_forward(layer->h, layer->u, rows_of(&model->shape) * ff);
+    project(model, layer->u, layer->n2, &layer->up, d, ff);
+    nvt_gelu_forward(model->shape.precision, layer->h, layer->u, rows_of(&model->shape) * ff);
     carry_on(model, next, layer->x2);
-    project(model, next, layer->h, layer->down.value, ff, d, 1);
+    project_real(model, next, layer->h, &layer->down, ff, d, 1);
     end(model);
 }
 
@@ -370,9 +399,6 @@ void nvt_transformer_forward(struct nvt_transformer *model)
 {
     const struct nvt_transformer_shape *shape = &model->shape;
     int64_t rows = rows_of(shape), d = shape->d_model;
-    if (model->rounded)
-        nvt_backend_round(shape->precision, model->rounded, model->values + model->summed,
-                          model->places - model->summed);
     begin(model, NVT_PART_EMBEDDING, 0);
     nvt_embedding_forward(model->layers[0].x1, model->table.value, model->position.value,
                           model->token, rows, shape->context, d);
@@ -386,7 +412,7 @@ void nvt_transformer_forward(struct nvt_transformer *model)
     }
     normalize(model, model->n, model->r, model->x, &model->norm);
     begin(model, NVT_PART_LM_HEAD, 0);
-    project(model, model->logits, model->n, model->head.value, d, shape->vocabulary, 0);
+    project_real(model, model->logits, model->n, &model->head, d, shape->vocabulary, 0);
     end(model);
     begin(model, NVT_PART_LOSS, 0);
     nvt_cross_entropy_forward(model->losses, model->lse, model->logits, model->target, rows,
@@ -404,13 +430,14 @@ double nvt_transformer_loss(const struct nvt_transformer *model)
 
 /* --- backward --------------------------------------------------------------------------------- */
 
-/* The gradient of the norm's input is added to dx, or becomes it. */
-static void normalize_backward(const struct nvt_transformer *model, int add,
+/* The gradient of the norm's input is added to dx, or becomes it; products read it, but not that of the first layer. */
+static void normalize_backward(const struct nvt_transformer *model, int add, int is_first,
                                const struct nvt_tensor *g, const real *x, const real *r)
 {
+    void *copy = is_first || model->dstream == model->dx ? NULL : model->dstream;
     begin(model, NVT_PART_NORM, 1);
-    nvt_rmsnorm_backward(model->dx, add, g->gradient, model->dn, x, g->value, r,
-                         rows_of(&model->shape), model->shape.d_model, model->scratch);
+    nvt_rmsnorm_backward(model->shape.precision, model->dx, copy, add, g->gradient, model->dn, x,
+                         g->value, r, rows_of(&model->shape), model->shape.d_model, model->scratch);
     end(model);
 }
 
@@ -420,11 +447,10 @@ static void feed_forward_backward(const struct nvt_transformer *model,
 {
     int64_t d = model->shape.d_model, ff = model->shape.d_ff;
     begin(model, NVT_PART_MLP, 1);
-    project_backward(model, model->dh, layer->down.gradient, model->dx, layer->h, layer->down.value,
-                     ff, d);
-    nvt_gelu_backward(model->dh, model->dh, layer->u, rows_of(&model->shape) * ff);
-    project_backward(model, model->dn, layer->up.gradient, model->dh, layer->n2, layer->up.value, d,
-                     ff);
+    project_backward(model, model->dh, model->dstream, layer->h, &layer->down, ff, d);
+    nvt_gelu_backward(model->shape.precision, model->dh, model->dh, layer->u,
+                      rows_of(&model->shape) * ff);
+    project_backward(model, model->dn, model->dh, layer->n2, &layer->up, d, ff);
     end(model);
 }
 
@@ -436,11 +462,11 @@ static void attend_backward(const struct nvt_transformer *model,
     struct nvt_attention attention = attention_of(shape);
     struct nvt_heads split = heads_of(shape, 3), merge = heads_of(shape, 1);
     int64_t d = shape->d_model, wide = rows_of(shape) * d;
-    const real *q = layer->heads, *k = q + wide, *v = k + wide;
-    real *dq = model->dheads, *dk = dq + wide, *dv = dk + wide;
+    const void *q = layer->heads, *k = stored_at(model, layer->heads, wide),
+               *v = stored_at(model, layer->heads, 2 * wide);
+    void *dq = model->dheads, *dk = stored_at(model, dq, wide), *dv = stored_at(model, dk, wide);
     begin(model, NVT_PART_ATTENTION, 1);
-    project_backward(model, model->dn, layer->projection.gradient, model->dx, layer->merged,
-                     layer->projection.value, d, d);
+    project_backward(model, model->dn, model->dstream, layer->merged, &layer->projection, d, d);
     nvt_heads_split(&merge, model->groups, model->dn, NULL);
     begin(model, NVT_PART_VALUES, 1);
     nvt_attention_values_backward(&attention, model->dp, dv, model->groups, layer->p, v);
@@ -452,8 +478,7 @@ static void attend_backward(const struct nvt_transformer *model,
     nvt_attention_scores_backward(&attention, dq, dk, model->dp, q, k);
     end(model);
     nvt_heads_merge(&split, model->rows, model->dheads);
-    project_backward(model, model->dn, layer->qkv.gradient, model->rows, layer->n1,
-                     layer->qkv.value, d, 3 * d);
+    project_backward(model, model->dn, model->rows, layer->n1, &layer->qkv, d, 3 * d);
     end(model);
 }
 
@@ -473,20 +498,20 @@ void nvt_transformer_backward(struct nvt_transformer *model)
     double scale = nvt_transformer_loss_scale(shape->precision) / (double)rows;
     nvt_backend_zero(model->gradients, (size_t)model->summed * sizeof(real));
     begin(model, NVT_PART_LOSS, 1);
-    nvt_cross_entropy_backward(model->logits, model->logits, model->lse, model->target, rows,
-                               shape->vocabulary, (real)scale);
+    nvt_cross_entropy_backward(shape->precision, model->dlogits, model->logits, model->lse,
+                               model->target, rows, shape->vocabulary, (real)scale);
     end(model);
     begin(model, NVT_PART_LM_HEAD, 1);
-    project_backward(model, model->dn, model->head.gradient, model->logits, model->n,
-                     model->head.value, shape->d_model, shape->vocabulary);
+    project_backward(model, model->dn, model->dlogits, model->n, &model->head, shape->d_model,
+                     shape->vocabulary);
     end(model);
-    normalize_backward(model, 0, &model->norm, model->x, model->r);
+    normalize_backward(model, 0, 0, &model->norm, model->x, model->r);
     for (int64_t i = shape->layers; i-- > 0;) {
         struct nvt_transformer_layer *layer = &model->layers[i];
         feed_forward_backward(model, layer);
-        normalize_backward(model, 1, &layer->norm2, layer->x2, layer->r2);
+        normalize_backward(model, 1, 0, &layer->norm2, layer->x2, layer->r2);
         attend_backward(model, layer);
-        normalize_backward(model, 1, &layer->norm1, layer->x1, layer->r1);
+        normalize_backward(model, 1, !i, &layer->norm1, layer->x1, layer->r1);
     }
     embedding_backward(model);
 }
@@ -496,7 +521,14 @@ void nvt_transformer_step(struct nvt_transformer *model)
     const struct nvt_adamw adamw = {
         (real)1e-3, (real)0.9,  (real)0.999,
         (real)1e-8, (real)0.01, (real)(1 / nvt_transformer_loss_scale(model->shape.precision))};
+    const enum nvt_precision precision = model->shape.precision;
+    /* What products read has a copy of its own. */
+    int64_t first = model->weights ? model->summed : model->places;
     nvt_adamw_advance(model->clock, &adamw);
-    nvt_adamw_step(model->values, model->gradients, model->m, model->v, model->places, model->clock,
-                   &adamw);
+    nvt_adamw_step(precision, model->values, NULL, model->gradients, model->m, model->v, first,
+                   model->clock, &adamw);
+    if (model->weights)
+        nvt_adamw_step(precision, model->values + first, model->weights, model->gradients + first,
+                       model->m + first, model->v + first, model->places - first, model->clock,
+                       &adamw);
 }

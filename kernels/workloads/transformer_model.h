@@ -38,7 +38,7 @@ enum nvt_transformer_part {
 struct nvt_transformer_shape {
     int64_t d_model, d_ff, layers, heads; /* d_model is a multiple of heads */
     int64_t vocabulary, batch, context;
-    enum nvt_precision precision; /* of matrix products; all else is in real */
+    enum nvt_precision precision; /* of matrix products and of what they read; see below */
     enum nvt_transformer_pass pass;
 };
 
@@ -48,14 +48,20 @@ struct nvt_tensor {
     int64_t count;
 };
 
+/*
+ * What products read lies in memory as they read it, stored numbers of the precision (`void *`): the kernel that makes them
+ * rounds them. So do products store what goes to the next kernel alone. real are the residual stream with its gradient, the
+ * logits, and parameters, gradients and moments.
+ */
 struct nvt_transformer_layer {
     /* [d], [3d][d], [d][d], [d], [d_ff][d], [d][d_ff] */
     struct nvt_tensor norm1, qkv, projection, norm2, up, down;
     /* What the backward pass needs, N = batch · context rows: the residual stream before attention
      * and before the feed-forward, their norms, q, k and v by heads, the attention's weights and
      * output, the feed-forward's hidden features before and behind GELU. */
-    real *x1, *r1, *n1, *heads, *p, *merged; /* [N][d], [N], [N][d], [3][…], [B·H][T][T], [N][d] */
-    real *x2, *r2, *n2, *u, *h;              /* [N][d], [N], [N][d], [N][d_ff], [N][d_ff] */
+    real *x1, *r1, *x2, *r2;       /* [N][d], [N], [N][d], [N] */
+    void *n1, *heads, *p, *merged; /* [N][d], [3][…], [B·H][T][T], [N][d] */
+    void *n2, *u, *h;              /* [N][d], [N][d_ff], [N][d_ff] */
 };
 
 struct nvt_transformer {
@@ -69,18 +75,22 @@ struct nvt_transformer {
     real *values, *gradients, *m, *v; /* all parameters, each `places` long */
     int64_t places;                   /* parameters, and the gaps that align each tensor */
     int64_t summed; /* of these, the first whose gradients are sums: norms and embeddings */
-    void *
-        rounded; /* the others, which products read, rounded by each forward pass; NULL where a product does */
+    /* The others, which products read: stored numbers, kept up by each step; NULL where those are real. */
+    void *weights;
+    size_t stored;                                 /* bytes of a stored number */
     struct nvt_tensor table, position, norm, head; /* [V][d], [T][d], [d], [V][d] */
     struct nvt_transformer_layer *layers;
     real *clock; /* AdamW's */
 
-    int32_t *token, *target;        /* [N] */
-    real *x, *r, *n, *logits, *lse; /* behind the last layer: [N][d], [N], [N][d], [N][V], [N] */
-    real *losses, *loss;            /* [N], [1] */
-    /* Scratch of the passes. */
-    real *rows, *groups;                    /* [N][3d], [N][d] */
-    real *dx, *dn, *dh, *dheads, *dp;       /* [N][d], [N][d], [N][d_ff], [3][…], [B·H][T][T] */
+    int32_t *token, *target;    /* [N] */
+    real *x, *r, *logits, *lse; /* behind the last layer: [N][d], [N], [N][V], [N] */
+    void *n;                    /* [N][d] */
+    real *losses, *loss;        /* [N], [1] */
+    /* Scratch of the passes. Where stored numbers are real, dlogits is logits and dstream dx. */
+    void *rows, *groups;                    /* [N][3d], [N][d] */
+    real *dx;                               /* [N][d] */
+    void *dstream, *dlogits;                /* what products read of dx; [N][V] */
+    void *dn, *dh, *dheads, *dp;            /* [N][d], [N][d_ff], [3][…], [B·H][T][T] */
     real *scratch;                          /* of the norms */
     void *taken[NVT_LAYERS_MOST * 11 + 40]; /* all memory, for teardown */
     int taken_count;

@@ -54,24 +54,25 @@ static real normal(struct check *check)
     return (real)(float)(radius * cos(6.283185307179586 * uniform(check)));
 }
 
-static size_t size_of(enum check_type type)
+static size_t size_of(const struct check_array *array)
 {
     static const size_t sizes[] = {[CHECK_REAL] = sizeof(real),
                                    [CHECK_FLOAT] = sizeof(float),
                                    [CHECK_INDEX] = sizeof(int32_t),
                                    [CHECK_HALF] = sizeof(nvt_half),
                                    [CHECK_BYTE] = sizeof(int8_t)};
-    return sizes[type];
+    return array->type == CHECK_STORED ? nvt_backend_stored_bytes(array->precision)
+                                       : sizes[array->type];
 }
 
 static size_t bytes_of(const struct check_array *array)
 {
-    return (size_t)array->count * size_of(array->type) + 2 * GUARD_BYTES;
+    return (size_t)array->count * size_of(array) + 2 * GUARD_BYTES;
 }
 
 /* An array full of poison, on the host only. */
-static struct check_array *add(struct check *check, const char *name, enum check_role role,
-                               enum check_type type, int64_t count)
+static struct check_array *add_of(struct check *check, const char *name, enum check_role role,
+                                  enum check_type type, enum nvt_precision precision, int64_t count)
 {
     if (check->count == CHECK_ARRAYS_MOST)
         give_up("an operation with more arrays than there is room for");
@@ -79,6 +80,7 @@ static struct check_array *add(struct check *check, const char *name, enum check
     array->name = name;
     array->role = role;
     array->type = type;
+    array->precision = precision;
     array->count = count;
     array->host = (char *)host_memory(bytes_of(array));
     array->device = (char *)nvt_backend_alloc(0, bytes_of(array));
@@ -87,6 +89,12 @@ static struct check_array *add(struct check *check, const char *name, enum check
         longjmp(check->no_memory, 1);
     memset(array->host, POISON, bytes_of(array));
     return array;
+}
+
+static struct check_array *add(struct check *check, const char *name, enum check_role role,
+                               enum check_type type, int64_t count)
+{
+    return add_of(check, name, role, type, NVT_FP32, count);
 }
 
 static void *body(const struct check_array *array)
@@ -284,6 +292,66 @@ real *check_scratch(struct check *check, const char *name, int64_t count)
     return (real *)send(add(check, name, CHECK_SCRATCH, CHECK_REAL, count));
 }
 
+/* --- stored numbers --- */
+
+/* To bfloat16, the upper half of a float: nearest, ties to even. Finite numbers and infinity. */
+static uint16_t bf16_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float bf16_value(uint16_t stored)
+{
+    uint32_t bits = (uint32_t)stored << 16;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* The number that a precision has for this one. */
+static real rounded_to(enum nvt_precision precision, real value)
+{
+    return precision == NVT_BF16   ? (real)bf16_value(bf16_of((float)value))
+           : precision == NVT_FP16 ? (real)nvt_half_value(nvt_half_of((float)value))
+                                   : value;
+}
+
+static int is_short(enum nvt_precision precision)
+{
+    return nvt_backend_stored_bytes(precision) == sizeof(uint16_t);
+}
+
+static real stored_value(enum nvt_precision precision, const void *numbers, int64_t i)
+{
+    if (!is_short(precision))
+        return ((const real *)numbers)[i];
+    const uint16_t bits = ((const uint16_t *)numbers)[i];
+    return precision == NVT_BF16 ? (real)bf16_value(bits) : (real)nvt_half_value(bits);
+}
+
+const void *check_stored(struct check *check, const char *name, enum nvt_precision precision,
+                         int64_t count)
+{
+    struct check_array *array = add_of(check, name, CHECK_IN, CHECK_STORED, precision, count);
+    for (int64_t i = 0; i < count; i++) {
+        const real value = normal(check);
+        if (!is_short(precision))
+            ((real *)body(array))[i] = rounded_to(precision, value);
+        else
+            ((uint16_t *)body(array))[i] =
+                precision == NVT_BF16 ? bf16_of((float)value) : nvt_half_of((float)value);
+    }
+    return send(array);
+}
+
+void *check_out_stored(struct check *check, const char *name, enum nvt_precision precision,
+                       int64_t count)
+{
+    return send(add_of(check, name, CHECK_OUT, CHECK_STORED, precision, count));
+}
+
 /* --- results --- */
 
 static double *new_result(struct check *check, const char *name, int64_t count)
@@ -329,6 +397,32 @@ static struct check_array *find(struct check *check, const void *device)
     return NULL;
 }
 
+const real *check_as_real(struct check *check, const char *name, const void *stored)
+{
+    const struct check_array *from = find(check, stored);
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_REAL, from->count);
+    for (int64_t i = 0; i < array->count; i++)
+        ((real *)body(array))[i] = stored_value(from->precision, body(from), i);
+    return (const real *)send(array);
+}
+
+void check_rounded(struct check *check, const char *name, const void *stored, const real *whole)
+{
+    const struct check_array *array = find(check, stored);
+    size_t bytes = (size_t)array->count * size_of(array);
+    void *numbers = host_memory(bytes);
+    real *reals = (real *)host_memory((size_t)array->count * sizeof(real));
+    int64_t others = 0;
+    nvt_backend_to_host(numbers, stored, bytes);
+    nvt_backend_to_host(reals, whole, (size_t)array->count * sizeof(real));
+    for (int64_t i = 0; i < array->count; i++)
+        others += stored_value(array->precision, numbers, i) !=
+                  (is_short(array->precision) ? rounded_to(array->precision, reals[i]) : reals[i]);
+    check_number(check, name, (double)others);
+    free(numbers);
+    free(reals);
+}
+
 double *check_host_numbers(int64_t count)
 {
     return (double *)host_memory((size_t)count * sizeof(double));
@@ -372,9 +466,9 @@ static int guards_hold(const struct check_array *array, const char *now)
     return 1;
 }
 
-static double value_of(enum check_type type, const void *values, int64_t i)
+static double value_of(const struct check_array *array, const void *values, int64_t i)
 {
-    switch (type) {
+    switch (array->type) {
     case CHECK_FLOAT:
         return (double)((const float *)values)[i];
     case CHECK_INDEX:
@@ -383,6 +477,8 @@ static double value_of(enum check_type type, const void *values, int64_t i)
         return (double)nvt_half_value(((const nvt_half *)values)[i]);
     case CHECK_BYTE:
         return (double)((const int8_t *)values)[i];
+    case CHECK_STORED:
+        return (double)stored_value(array->precision, values, i);
     default:
         return (double)((const real *)values)[i];
     }
@@ -398,7 +494,7 @@ static void take_over(struct check *check, struct check_array *array, const char
         return;
     }
     for (int64_t i = 0; i < array->count; i++)
-        values[i] = value_of(array->type, now + GUARD_BYTES, i);
+        values[i] = value_of(array, now + GUARD_BYTES, i);
 }
 
 static int look_at(struct check *check, struct check_array *array, struct nvt_error *err)

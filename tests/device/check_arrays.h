@@ -13,7 +13,7 @@
 #define CHECK_ARRAYS_MOST 32
 
 /* What an array holds. A float is one in the reference too. */
-enum check_type { CHECK_REAL, CHECK_FLOAT, CHECK_INDEX, CHECK_HALF, CHECK_BYTE };
+enum check_type { CHECK_REAL, CHECK_FLOAT, CHECK_INDEX, CHECK_HALF, CHECK_BYTE, CHECK_STORED };
 enum check_role { CHECK_IN, CHECK_OUT, CHECK_SCRATCH };
 
 struct check_array {
@@ -22,6 +22,7 @@ struct check_array {
     char *device; /* with its guards */
     char *host;   /* what was put there, guards included */
     enum check_type type;
+    enum nvt_precision precision; /* of stored numbers */
     int64_t count;
     /* What is expected of one that is written, else NULL. */
     double *values, *bounds;
@@ -73,6 +74,18 @@ float *check_out_floats(struct check *check, const char *name, int64_t count);
 nvt_half *check_out_halves(struct check *check, const char *name, int64_t count);
 int8_t *check_out_bytes(struct check *check, const char *name, int64_t count);
 
+/* Stored numbers of a precision (nvt_backend_stored_bytes): normal ones, which are rounded to it where they are real too, so
+ * that all sides read the same; from poison. as_real: the same numbers as another array, of real. */
+const void *check_stored(struct check *check, const char *name, enum nvt_precision precision,
+                         int64_t count);
+void *check_out_stored(struct check *check, const char *name, enum nvt_precision precision,
+                       int64_t count);
+const real *check_as_real(struct check *check, const char *name, const void *stored);
+
+/* A result: how many of an array of stored numbers are not what `whole`, on the device too, is when rounded to nearest, ties
+ * to even. None is expected. */
+void check_rounded(struct check *check, const char *name, const void *stored, const real *whole);
+
 /* Poisoned too, and of no interest afterwards. */
 real *check_scratch(struct check *check, const char *name, int64_t count);
 
@@ -115,7 +128,7 @@ struct check_line {
     void (*call)(struct check *check, const int64_t *shape);
 };
 extern const struct check_line check_backend[], check_fragments[], check_language[],
-    check_low_precision[], check_images[], check_pipeline[], check_broken[];
+    check_low_precision[], check_stored_numbers[], check_images[], check_pipeline[], check_broken[];
 
 #define OP(name) static void name(struct check *c, const int64_t *s)
 #define LINE(name, tolerance, ...)                                                                 \

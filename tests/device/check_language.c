@@ -15,20 +15,20 @@
 OP(gelu_forward)
 {
     const real *x = check_in(c, "x", s[0] * s[1]);
-    nvt_gelu_forward(check_out(c, "y", s[0] * s[1]), x, s[0] * s[1]);
+    nvt_gelu_forward(NVT_FP32, check_out(c, "y", s[0] * s[1]), x, s[0] * s[1]);
 }
 
 OP(gelu_backward)
 {
     const real *dy = check_in(c, "dy", s[0] * s[1]), *x = check_in(c, "x", s[0] * s[1]);
-    nvt_gelu_backward(check_out(c, "dx", s[0] * s[1]), dy, x, s[0] * s[1]);
+    nvt_gelu_backward(NVT_FP32, check_out(c, "dx", s[0] * s[1]), dy, x, s[0] * s[1]);
 }
 
 OP(rmsnorm_forward)
 {
     const real *x = check_in(c, "x", s[0] * s[1]), *g = check_in(c, "g", s[1]);
     real *y = check_out(c, "y", s[0] * s[1]), *r = check_out(c, "r", s[0]);
-    nvt_rmsnorm_forward(y, r, x, g, s[0], s[1], (real)1e-5);
+    nvt_rmsnorm_forward(NVT_FP32, y, r, x, g, s[0], s[1], (real)1e-5);
 }
 
 OP(rmsnorm_backward)
@@ -37,7 +37,7 @@ OP(rmsnorm_backward)
     const real *g = check_in(c, "g", s[1]), *r = check_positive(c, "r", s[0]);
     real *dx = check_both(c, "dx", s[0] * s[1]), *dg = check_both(c, "dg", s[1]);
     real *scratch = check_scratch(c, "scratch", nvt_norm_scratch(s[1]));
-    nvt_rmsnorm_backward(dx, 1, dg, dy, x, g, r, s[0], s[1], scratch);
+    nvt_rmsnorm_backward(NVT_FP32, dx, NULL, 1, dg, dy, x, g, r, s[0], s[1], scratch);
 }
 
 OP(layernorm_forward)
@@ -72,7 +72,7 @@ OP(cross_entropy_backward)
     const real *x = check_in(c, "x", s[0] * s[1]), *lse = check_positive(c, "lse", s[0]);
     const int32_t *target = check_indices(c, "target", s[0], s[1]);
     real *dx = check_out(c, "dx", s[0] * s[1]);
-    nvt_cross_entropy_backward(dx, x, lse, target, s[0], s[1], (real)0.125);
+    nvt_cross_entropy_backward(NVT_FP32, dx, x, lse, target, s[0], s[1], (real)0.125);
 }
 
 OP(mean)
@@ -149,7 +149,7 @@ OP(adamw_step)
     static const real clock[NVT_ADAMW_CLOCK] = {7, (real)1.9168e-3, (real)1.8207};
     const real *g = check_in(c, "g", s[0]);
     real *w = check_both(c, "w", s[0]), *m = check_both(c, "m", s[0]);
-    nvt_adamw_step(w, g, m, check_both_positive(c, "v", s[0]), s[0],
+    nvt_adamw_step(NVT_FP32, w, NULL, g, m, check_both_positive(c, "v", s[0]), s[0],
                    check_given(c, "clock", clock, NVT_ADAMW_CLOCK), &adamw);
 }
 
@@ -224,7 +224,8 @@ OP(attention_scores_backward)
  */
 static struct nvt_heads heads_of(const int64_t *s)
 {
-    struct nvt_heads heads = {s[0], s[1], 2, s[2], 3, s[3] == 2 ? s[1] : 1, s[3] == 2 ? 1 : s[0]};
+    struct nvt_heads heads = {s[0],    s[1], 2, s[2], 3, s[3] == 2 ? s[1] : 1, s[3] == 2 ? 1 : s[0],
+                              NVT_FP32};
     return heads;
 }
 

@@ -11,8 +11,8 @@
 #include "check_arrays.h"
 
 static const struct check_line *const tables[] = {
-    check_backend,       check_fragments, check_language,
-    check_low_precision, check_images,    check_pipeline,
+    check_backend,        check_fragments, check_language, check_low_precision,
+    check_stored_numbers, check_images,    check_pipeline,
 #ifdef NVT_CHECK_BROKEN
     check_broken,
 #endif

@@ -369,6 +369,28 @@ def transformer(work):
         yield f"(transformer {phase}, to scaled_dot_product_attention)", "beside_fused", *fused.told()
 
 
+# The model at which 16 bits are to be worth something: products are large, and nothing waits for launches.
+LONG, LOW = ("xl", "2.7B"), ("bf16", "fp16")
+
+
+def precisions(work):
+    faster = Ratio("16 bits, us", "tf32, us")
+    near = Ratio("GFLOP/s", "peak, GFLOP/s", scale=1e-9)
+    for folder in sorted(work.glob("precisions-[!t]*")):
+        rows = [row for row in rows_of(folder / "results.jsonl") if (row["batch"], row["context"]) == (4, 1024)]
+        environment = folder / "env.json"
+        known = json.loads(environment.read_text()) if environment.exists() else {}
+        times = {(row["precision"], phase): mean(row, phase) for row in rows for phase in ("forward", "backward")}
+        for row in rows:
+            for phase in ("forward", "backward") if row["precision"] in LOW else ():
+                case, took = f"{case_of(row, ('size', 'precision'))} {phase}", times[row["precision"], phase]
+                faster.add(case, took, times.get(("tf32", phase)))
+                near.add(case, row[f"flops_{phase}"] * 1e9 / took if took else None, known.get(f"peak_flops_{row['precision']}"))
+    cases = [f"{size} {precision} {phase}" for size in LONG for precision in LOW for phase in ("forward", "backward")]
+    yield "bf16, fp16 in 1/1.6 of tf32's time at 4 x 1,024 tokens", "precisions", *faster.judge(1 / 1.6, cases)
+    yield "bf16, fp16 at 45 % of peak at 4 x 1,024 tokens", "precisions", *near.judge(0.45, cases, above=True)
+
+
 STANDARD = ("standard_fwd", "standard_gw", "standard_gx")
 GLOBAL = ("x_quantize_rowwise", "g_quantize_rowwise", "w_quantize_global", "w_quantize_global_transpose",
           "standard_gw", "global_fwd", "global_bwd")
@@ -535,7 +557,7 @@ def tables(work):
                f"{len(rows)} of {count} rows" if rows else "")
 
 
-GOALS = (parts, losses, records, peaks, overhead, linear, fragments, transformer, switchback, quantisation, pipeline,
+GOALS = (parts, losses, records, peaks, overhead, linear, fragments, transformer, precisions, switchback, quantisation, pipeline,
          over_devices, over_nccl, warmups, tables)
 
 

@@ -7,6 +7,7 @@
 
 struct __nv_bfloat16 {
     uint16_t bits;
+    __nv_bfloat16() = default;
     explicit __nv_bfloat16(float from)
     {
         uint32_t whole;
@@ -22,6 +23,11 @@ static inline float __bfloat162float(__nv_bfloat16 from)
     float value;
     memcpy(&value, &whole, sizeof(value));
     return value;
+}
+
+static inline __nv_bfloat16 __float2bfloat16_rn(float from)
+{
+    return __nv_bfloat16(from);
 }
 
 #endif

@@ -14,6 +14,7 @@ typedef _Float16 emulated_half;
 
 struct __half {
     emulated_half value;
+    __half() = default;
     explicit __half(float from) : value(static_cast<emulated_half>(from))
     {
     }

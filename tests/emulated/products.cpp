@@ -84,14 +84,18 @@ struct product {
     float alpha, beta;
     bool tf32;
     const float *bias; /* of a column's places, or NULL */
-    int64_t parts;     /* of a sum: several are rounded to halves, and so are their sums */
+    int64_t parts;     /* of a sum: several are rounded to the type of c, and so are their sums */
 };
 
 /* What is added up as one. */
 template <typename T> T rounded_part(const product &p, T sum)
 {
-    if constexpr (std::is_same_v<T, double>)
-        return p.parts > 1 ? __half2float(__float2half_rn(static_cast<float>(sum))) : sum;
+    if constexpr (std::is_same_v<T, double>) {
+        float part = static_cast<float>(sum);
+        if (p.parts > 1)
+            return p.type_c == CUDA_R_16F ? __half2float(__float2half_rn(part))
+                                          : __bfloat162float(__float2bfloat16_rn(part));
+    }
     return sum;
 }
 
@@ -107,6 +111,8 @@ template <typename T> void store(const product &p, int64_t at, T sum)
         float value = static_cast<float>(static_cast<T>(p.alpha) * sum + before);
         if (p.type_c == CUDA_R_16F)
             static_cast<__half *>(p.c)[at] = __float2half_rn(value);
+        else if (p.type_c == CUDA_R_16BF)
+            static_cast<__nv_bfloat16 *>(p.c)[at] = __float2bfloat16_rn(value);
         else
             static_cast<float *>(p.c)[at] = value;
     }
@@ -151,7 +157,8 @@ const int64_t PARTS = 4;
 
 cublasStatus_t start(cublasHandle_t handle, const char *call, product p)
 {
-    p.parts = p.type_c == CUDA_R_16F && !handle->sums_whole ? PARTS : 1;
+    bool is_short = p.type_c == CUDA_R_16F || p.type_c == CUDA_R_16BF;
+    p.parts = is_short && !handle->sums_whole ? PARTS : 1;
     bool integers = p.a.type == CUDA_R_8I;
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaStreamIsCapturing(handle->stream, &capture);
@@ -213,6 +220,8 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
     if (emulated_fails(__func__))
         return CUBLAS_STATUS_INTERNAL_ERROR;
+    if (emulated_lacks(__func__))
+        return CUBLAS_STATUS_ALLOC_FAILED;
     *handle = new emulated_products{nullptr, nullptr, false, emulated_device};
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -285,7 +294,8 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
     bool integers = compute == CUBLAS_COMPUTE_32I, turned_a = transpose_a == CUBLAS_OP_T,
          turned_b = transpose_b == CUBLAS_OP_T;
     if (integers != (type_a == CUDA_R_8I) || integers != (type_c == CUDA_R_32I) ||
-        type_c == CUDA_R_16BF || type_c == CUDA_R_8I || count < 1)
+        (type_c == CUDA_R_16BF && type_a != CUDA_R_16BF) ||
+        (type_c == CUDA_R_16F && type_a != CUDA_R_16F) || type_c == CUDA_R_8I || count < 1)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     product p = {};
     p.a = {a, type_a, turned_a, turned_a ? m : k, turned_a ? k : m, lda, stride_a};
