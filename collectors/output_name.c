@@ -1,5 +1,6 @@
 #include "output_name.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,14 +66,30 @@ static int is_rank(const char *rank, const char *size)
            (!size || strtol(size, NULL, 10) > 1);
 }
 
+/* A batch script of Slurm's has the number of a task, but is in no step, as all that srun starts is (or in one with a number that is
+ * none). */
+static int is_batch_script(size_t launcher)
+{
+    const char *step = getenv("SLURM_STEP_ID");
+    return !strcmp(launchers[launcher].rank, "SLURM_PROCID") && getenv("SLURM_JOB_ID") &&
+           (!step || strtoll(step, NULL, 10) > 4294967000);
+}
+
 /* Where a launcher has said which rank we are; NVT_COUNT_OF(launchers): nowhere. */
 static size_t find_launcher(void)
 {
     size_t i = 0;
     while (i < NVT_COUNT_OF(launchers) &&
-           !is_rank(getenv(launchers[i].rank), getenv(launchers[i].size)))
+           (!is_rank(getenv(launchers[i].rank), getenv(launchers[i].size)) || is_batch_script(i)))
         i++;
     return i;
+}
+
+int64_t nvt_output_rank(void)
+{
+    const size_t launcher = find_launcher();
+    return launcher < NVT_COUNT_OF(launchers) ? strtoll(getenv(launchers[launcher].rank), NULL, 10)
+                                              : -1;
 }
 
 const char *nvt_output_default(void)
@@ -81,19 +98,26 @@ const char *nvt_output_default(void)
     return launcher < NVT_COUNT_OF(launchers) ? launchers[launcher].name : "trace.nvt";
 }
 
-char *nvt_output_of_rank(const char *output)
+int nvt_output_stem(const char *output)
 {
-    const size_t launcher = find_launcher();
-    const char *slash = strrchr(output, '/'), *dot = strrchr(slash ? slash + 1 : output, '.');
+    const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
+    const char *dot = strrchr(name, '.');
+    return (int)(dot && dot > name ? dot - output : (ptrdiff_t)strlen(output));
+}
+
+char *nvt_output_with_rank(const char *output, int64_t rank)
+{
     char *name = NULL;
-    if (launcher == NVT_COUNT_OF(launchers))
-        return NULL;
-    const int length =
-        (int)(dot && dot > (slash ? slash + 1 : output) ? dot - output : (ptrdiff_t)strlen(output));
-    if (asprintf(&name, "%.*s-rank%s%s", length, output, getenv(launchers[launcher].rank),
-                 output + length) < 0)
+    const int stem = nvt_output_stem(output);
+    if (asprintf(&name, "%.*s-rank%" PRId64 "%s", stem, output, rank, output + stem) < 0)
         return NULL;
     return name;
+}
+
+char *nvt_output_of_rank(const char *output)
+{
+    const int64_t rank = nvt_output_rank();
+    return rank < 0 ? NULL : nvt_output_with_rank(output, rank);
 }
 
 void nvt_output_add_hint(struct nvt_error *err)

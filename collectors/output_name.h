@@ -14,18 +14,27 @@
 #define NVT_OUTPUT_NAME_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "../lib/error.h"
 
 /*
  * The name that a trace has where none was given: "trace.nvt", or, where a launcher (Open MPI, MPICH, MVAPICH, torchrun, Slurm)
- * has put a rank into the environment, "trace-rank%q{RANK}.nvt" with its variable; not for the only rank of a job. Static.
+ * has put a rank into the environment, "trace-rank%q{RANK}.nvt" with its variable; not for the only rank of a job, nor in a batch
+ * script of Slurm's, which is rank 0 by its environment and starts the ranks. Static.
  */
 const char *nvt_output_default(void);
 
 /* The name of a trace for a rank of its own, "x-rank3.nvt" of "x.nvt", where a launcher has said which rank we are; NULL: none has, or
  * we are the only one. malloc'ed. */
 char *nvt_output_of_rank(const char *output);
+
+/* Our rank, where a launcher has said it; else -1. "x-rank3.nvt" of "x.nvt" for any: malloc'ed, NULL when out of memory. */
+int64_t nvt_output_rank(void);
+char *nvt_output_with_rank(const char *output, int64_t rank);
+
+/* Bytes of a name before its suffix, ".nvt". */
+int nvt_output_stem(const char *output);
 
 /* The way out where another rank writes the trace: appended to the message, if a launcher's variable says which rank we
  * are. */

@@ -412,6 +412,19 @@ static void ranks_have_names_of_their_own(void **state)
     for (size_t i = 0; i < NVT_COUNT_OF(variables); i++)
         unsetenv(variables[i]);
     assert_null(nvt_output_of_rank("x.nvt"));
+    /* A batch script of Slurm's has the number of a task and is none; what srun starts is. */
+    setenv("SLURM_PROCID", "0", 1);
+    setenv("SLURM_NTASKS", "4", 1);
+    setenv("SLURM_JOB_ID", "77", 1);
+    assert_string_equal(nvt_output_default(), "trace.nvt");
+    setenv("SLURM_STEP_ID", "4294967291", 1);
+    assert_string_equal(nvt_output_default(), "trace.nvt");
+    setenv("SLURM_STEP_ID", "0", 1);
+    assert_string_equal(nvt_output_default(), "trace-rank%q{SLURM_PROCID}.nvt");
+    unsetenv("SLURM_STEP_ID");
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_PROCID");
+    unsetenv("SLURM_NTASKS");
 }
 
 /* --- recorded ------------------------------------------------------------------------------------- */

@@ -148,6 +148,15 @@ static void record_replaces_traces_only(void **state)
                           "$0 record -o pipe -- true && wait && [ -s through ]"));
 }
 
+/* Two ranks of three that record under one name at a time: what each says is in `first` and `why`. */
+#define RANKS(name, traces)                                                                        \
+    "name=" name "; rm -f going enough; mkdir -p a.b; export OMPI_COMM_WORLD_SIZE=3; "             \
+    "OMPI_COMM_WORLD_RANK=0 $0 record -o $name -- "                                                \
+    "sh -c 'touch going; while [ ! -e enough ]; do sleep 0.02; done' 2>first & "                   \
+    "first=$!; while [ ! -e going ]; do sleep 0.02; done; "                                        \
+    "OMPI_COMM_WORLD_RANK=2 $0 record -o $name -- touch second 2>why; said=$?; touch enough; "     \
+    "wait $first && [ $said = 0 ] && [ -e second ] && $0 stats -r nvtx_sum " traces
+
 static void one_recorder_writes_a_trace(void **state)
 {
     (void)state;
@@ -158,16 +167,21 @@ static void one_recorder_writes_a_trace(void **state)
         "wait $first && [ $said = 2 ] && [ ! -e second ] && [ $(wc -l <why) = 1 ] && "
         "grep -q '^nvtally: .*two.nvt: is being written by another recorder$' why && "
         "$0 stats -r nvtx_sum two.nvt"));
-    /* Ranks of a job whose command line names one file: who comes second writes one with its rank in its name. */
-    expect_good(run_shell(
-        "rm -f going enough; export OMPI_COMM_WORLD_SIZE=2; mkdir -p a.b; "
-        "OMPI_COMM_WORLD_RANK=0 $0 record -o a.b/two -- "
-        "sh -c 'touch going; while [ ! -e enough ]; do sleep 0.02; done' & "
-        "first=$!; while [ ! -e going ]; do sleep 0.02; done; "
-        "OMPI_COMM_WORLD_RANK=1 $0 record -o a.b/two -- touch second 2>why; said=$?; touch enough; "
-        "wait $first && [ $said = 0 ] && [ -e second ] && "
-        "grep -q \"^nvtally: another rank's recorder writes a.b/two: this one writes "
-        "a.b/two-rank1$\" why && $0 stats -r nvtx_sum a.b/two a.b/two-rank1"));
+    /* Ranks of a job whose command line names one file write one each, whoever comes first; so do those whose name has a mark. */
+    expect_good(run_shell(RANKS("a.b/two", "a.b/two-rank0 a.b/two-rank2")));
+    expect_good(run_shell("[ ! -e a.b/two ] && ! grep another why && ! grep ranks why && "
+                          "grep -q '^nvtally: the traces of all ranks: nvtally report "
+                          "a.b/two-rank\\*$' first"));
+    expect_good(run_shell(RANKS("two-%h.nvt", "two-*.nvt")));
+    expect_good(
+        run_shell("grep -q \"^nvtally: another rank's recorder writes two-.*[.]nvt: this one "
+                  "writes two-.*-rank2.nvt$\" why"));
+    /* Names that a script has made stay; not so one that ends in a rank's number by chance. */
+    expect_good(run_shell("export RANK=1 WORLD_SIZE=2; $0 record -o own1.nvt -- true && "
+                          "mkdir p1 && $0 record -o p1/own.nvt -- true && "
+                          "[ -e own1.nvt ] && [ -e p1/own.nvt ] && "
+                          "$0 record -o v1.nvt -- env RANK=0 $0 record -o v1.nvt -- true && "
+                          "[ -e v1-rank0.nvt ] && [ -e v1-rank1.nvt ] && [ ! -e v1.nvt ]"));
     /* A process that outlives its recorder does not hold the trace. */
     expect_good(
         run_shell("$0 record --wait primary -o left.nvt -- sh -c 'sleep 20 & echo $! >sleeper' && "
