@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/buffer.h"
@@ -27,7 +28,9 @@
 #include "output_name.h"
 #include "program_file.h"
 #include "python_command.h"
+#include "rank_output.h"
 #include "record_options.h"
+#include "unrecorded.h"
 
 /* The longest command line of ours that is kept. */
 enum { RECORD_BYTES_MAX = 4096 };
@@ -469,15 +472,25 @@ static int run_as_rank(struct nvt_record_request *request, char **argv, char out
     return run(&request->options, argv, request->command, result, err);
 }
 
+static void report_job(const char *output)
+{
+    char *job = nvt_rank_output_of_job(output);
+    if (job)
+        nvt_message(stderr, "the traces of all ranks: nvtally report %s", job);
+    free(job);
+}
+
 /* Record a command, with what it is told by `argv`, and say what came of it. Returns the exit status. */
 static int record(const struct nvt_record_request *given, char **argv, struct nvt_error *err)
 {
     struct nvt_record_request request = *given;
     static struct nvt_record_result result; /* large for a small stack (ulimit -s) */
     static char output[PATH_MAX];
+    const time_t began = time(NULL);
     if (nvt_output_name(given->options.output, output, sizeof(output), err) ||
         nvt_check_not_stdout(output, "a trace", "file", err))
         return fail(err);
+    nvt_rank_output_take(given->options.output, output);
     request.options.output = output;
     request.options.waits = say_who_is_left;
     request.options.over = say_that_it_is_over;
@@ -485,6 +498,8 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
     request.options.has_witness = 1;
     int failed = run(&request.options, argv, request.command, &result, err);
     failed = failed ? run_as_rank(&request, argv, output, &result, err) : 0;
+    if (failed)
+        nvt_run_unrecorded(request.command, err);
     /* Where nobody reads what we say, the status still is the command's. */
     (void)signal(SIGPIPE, SIG_IGN);
     if (failed) {
@@ -494,8 +509,10 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
     }
     if (result.exec_error)
         return fail_to_start(&request, result.exec_error, err);
+    nvt_rank_output_settle(output, request.options.overwrite, began);
     if (!result.is_over)
         report(&request, &result);
+    report_job(output);
     report_signal(&request, &result);
     nvt_show_recording(request.options.output);
     return end_like(result.wait_status);

@@ -778,6 +778,37 @@ static void limits_of_memory_are_kept_to(void **state)
     assert_true(has_some);
 }
 
+/* Where a limit leaves a recorder no room, the command runs as it would alone, and a line says so. */
+static void limits_that_leave_no_room(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *limit, *value, *said;
+    } limits[] = {{"-n 8", "8\n", "ulimit -n allows 8 open files: "},
+                  {"-f 4", "4\n", "ulimit -f allows "}};
+    for (size_t i = 0; i < NVT_COUNT_OF(limits); i++) {
+        char script[600];
+        snprintf(script, sizeof(script),
+                 "rm -f %s; ulimit %s && exec $0 record -o %s -- sh -c 'ulimit %.2s; exit 3'",
+                 recorded_path(), limits[i].limit, recorded_path(), limits[i].limit);
+        struct cli_result result =
+            cli_run((const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+        cli_expect_status(&result, 3);
+        assert_string_equal(result.out, limits[i].value);
+        if (strncmp(result.err, "nvtally: the command runs without being recorded, as ", 53) != 0 ||
+            !strstr(result.err, limits[i].said) || strchr(result.err, '\n')[1])
+            fail_msg("%s: %s", limits[i].limit, result.err);
+        cli_result_free(&result);
+        assert_int_not_equal(access(recorded_path(), F_OK), 0);
+        /* What cannot be started is still that. */
+        snprintf(script, sizeof(script), "ulimit %s && exec $0 record -o %s -- ./missing",
+                 limits[i].limit, recorded_path());
+        result = cli_run((const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+        cli_expect_failure(&result, "missing");
+        cli_result_free(&result);
+    }
+}
+
 /* Why nothing was recorded is what the process itself found, not a guess. */
 static void who_cannot_join_says_why(void **state)
 {
@@ -907,6 +938,7 @@ int main(void)
         cmocka_unit_test(programs_of_another_libc_start),
         cmocka_unit_test(programs_with_address_sanitizer_start),
         cmocka_unit_test(limits_of_memory_are_kept_to),
+        cmocka_unit_test(limits_that_leave_no_room),
         cmocka_unit_test(who_cannot_join_says_why),
         cmocka_unit_test(programs_without_our_environment_are_named),
         cmocka_unit_test(roots_without_the_collector_are_named),
