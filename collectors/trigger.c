@@ -1,5 +1,6 @@
 #include "trigger.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include "ctl_dump.h"
 #include "helper_thread.h"
 #include "launch.h"
+#include "output_name.h"
 #include "ring.h"
 #include "wake.h"
 
@@ -81,6 +83,11 @@ static void report(struct nvt_trigger *trigger)
     if (trigger->failed)
         nvt_message(stderr, "%s: no dump: %s", trigger->why,
                     nvt_error_text(&trigger->err, text, sizeof(text)));
+    else if (nvt_output_rank() >= 0)
+        nvt_message(stderr,
+                    "%s: %s, of rank %" PRId64 " alone (of all: nvtally ctl --watch FILE dump, "
+                    "where all record with --watch FILE)",
+                    trigger->why, trigger->name, nvt_output_rank());
     else
         nvt_message(stderr, "%s: %s", trigger->why, trigger->name);
 }
