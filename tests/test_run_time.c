@@ -177,6 +177,59 @@ static void traces_without_ends(void **state)
     nvt_trace_free(trace);
 }
 
+/* A crash in the fourth iteration, 30 ms into it: these are of the training, and nothing is behind the loop. */
+static void an_iteration_that_never_ended(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    const uint32_t thread = small_thread(trace, 7, 7);
+    for (int64_t i = 0; i < 4; i++) {
+        range(trace, "iteration", 1000 + 110 * i, 1000 + 110 * i + (i < 3 ? 100 : 20));
+        range(trace, "forward", 1000 + 110 * i, 1000 + 110 * i + 20);
+    }
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (trace->ranges.start[i] == 1330 * MS && trace->ranges.style[i] == NVT_START_END)
+            trace->ranges.flags[i] |= NVT_RANGE_UNCLOSED;
+    trace->threads.ended_ns[thread] = 1360 * MS;
+    small_trace_finish(trace);
+    struct nvt_run_times times = {0};
+    assert_int_equal(nvt_run_times_make(&times, trace), 0);
+    assert_int_equal(times.count, 1);
+    assert_int_equal(times.items[0].iterations, 3);
+    static const int64_t expected[NVT_RUN_PARTS] = {
+        [NVT_RUN_START] = 1000, [NVT_RUN_TRAINING] = 330, [NVT_RUN_REST] = 30};
+    expect_parts(&times.items[0], expected);
+    nvt_run_times_free(&times);
+    nvt_trace_free(trace);
+}
+
+/* A program that waits for workers, which have the ranges: it comes behind them, and a shell that nothing was sampled of is left out. */
+static void who_waits_for_workers_is_there(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int64_t pid = 2; pid < 6; pid++) { /* 2: the program; 3 and 4: workers; 5: a shell */
+        make_process(&maker, pid, 0);
+        maker.trace->processes.parent_pid[maker.process] = pid > 4 ? 1 : pid > 2 ? 2 : 5;
+        maker.trace->threads.ended_ns[maker.thread] = 2000 * MS;
+        maker.now = 900 * MS;
+        if (pid == 2)
+            make_sample(&maker, maker.thread, 100 * MS, 5 * MS, 0);
+        else if (pid < 5)
+            make_range(&maker, "work", 800 * MS);
+    }
+    struct nvt_trace *trace = make_end(&maker);
+    struct nvt_run_times times = {0};
+    assert_int_equal(nvt_run_times_make(&times, trace), 0);
+    assert_int_equal(times.count, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(trace->processes.pid[times.items[i].process], i < 2 ? 3 + i : 2);
+    static const int64_t expected[NVT_RUN_PARTS] = {[NVT_RUN_REST] = 2000};
+    expect_parts(&times.items[2], expected);
+    nvt_run_times_free(&times);
+    nvt_trace_free(trace);
+}
+
 static void the_report_adds_up(void **state)
 {
     (void)state;
@@ -211,9 +264,14 @@ static void what_was_cut_off_is_not_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_moment_counts_once),  cmocka_unit_test(processes_without_iterations),
-        cmocka_unit_test(inference_is_no_training), cmocka_unit_test(traces_without_ends),
-        cmocka_unit_test(the_report_adds_up),       cmocka_unit_test(what_was_cut_off_is_not_whole),
+        cmocka_unit_test(each_moment_counts_once),
+        cmocka_unit_test(processes_without_iterations),
+        cmocka_unit_test(inference_is_no_training),
+        cmocka_unit_test(traces_without_ends),
+        cmocka_unit_test(an_iteration_that_never_ended),
+        cmocka_unit_test(who_waits_for_workers_is_there),
+        cmocka_unit_test(the_report_adds_up),
+        cmocka_unit_test(what_was_cut_off_is_not_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

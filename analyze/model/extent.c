@@ -52,3 +52,12 @@ void nvt_extent_settle(const struct nvt_trace *trace, struct nvt_extent *extent)
     if (extent->first > extent->last)
         *extent = (struct nvt_extent){0, 0};
 }
+
+struct nvt_extent nvt_extent_of_processes(const struct nvt_trace *trace)
+{
+    static const enum nvt_table_number others[] = {NVT_TABLE_os_calls, NVT_TABLE_cpu_samples};
+    struct nvt_extent extent = {trace->first_ns, trace->last_ns};
+    for (size_t i = 0; i < NVT_COUNT_OF(others) && !trace->is_part; i++)
+        widen_by_all(trace, &nvt_layout()[others[i]], &extent);
+    return extent;
+}

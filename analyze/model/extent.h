@@ -31,4 +31,8 @@ void nvt_extent_widen_by(const struct nvt_trace *trace, const struct nvt_layout_
 /* Where nothing has widened it: by what else there is; 0 to 0 where there is nothing. */
 void nvt_extent_settle(const struct nvt_trace *trace, struct nvt_extent *extent);
 
+/* From the first to the last thing that is known of the processes of a finished trace: CPU samples and OS calls, too, which do not widen
+ * it. That of the trace where it is a part. */
+struct nvt_extent nvt_extent_of_processes(const struct nvt_trace *trace);
+
 #endif

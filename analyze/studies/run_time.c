@@ -9,6 +9,7 @@
 #include "../model/batches.h"
 #include "../model/loop_names.h"
 #include "../model/named_iterations.h"
+#include "open_items.h"
 
 const char *nvt_run_part_name(const struct nvt_run_time *time, enum nvt_run_part part)
 {
@@ -190,6 +191,17 @@ static int take_between(struct walk *walk)
     return take(walk->time, NVT_RUN_BETWEEN, &spans, &walk->taken) || failed;
 }
 
+/* The iteration that the thread was in when it ended, as it does in a crash; NVT_NONE: none. */
+static uint32_t left_open(const struct walk *walk)
+{
+    const struct nvt_trace *trace = walk->trace;
+    for (uint32_t i = trace->ranges.count; i-- > 0 && walk->time->iterations;)
+        if (trace->ranges.thread[i] == walk->time->thread && nvt_is_left_open(trace, i) &&
+            nvt_is_called_iteration(trace, i))
+            return i;
+    return NVT_NONE;
+}
+
 static int take_iterations(struct walk *walk)
 {
     const struct nvt_ranges *ranges = &walk->trace->ranges;
@@ -199,6 +211,9 @@ static int take_iterations(struct walk *walk)
         if (ranges->thread[walk->iterations[i]] == walk->time->thread)
             failed = add_span(&spans, ranges->start[walk->iterations[i]],
                               ranges->end[walk->iterations[i]]);
+    const uint32_t last = left_open(walk);
+    if (last != NVT_NONE && !failed)
+        failed = add_span(&spans, ranges->start[last], walk->time->to);
     walk->time->count[NVT_RUN_TRAINING] = walk->time->iterations;
     return take(walk->time, NVT_RUN_TRAINING, &spans, &walk->taken) || failed;
 }
@@ -221,6 +236,8 @@ static int64_t last_of(const struct walk *walk)
 {
     const struct nvt_ranges *ranges = &walk->trace->ranges;
     int64_t last = INT64_MIN;
+    if (left_open(walk) != NVT_NONE)
+        return walk->time->to;
     for (uint32_t i = walk->count; i-- > 0;)
         if (ranges->thread[walk->iterations[i]] == walk->time->thread)
             return ranges->end[walk->iterations[i]];
@@ -332,14 +349,12 @@ static int has_no_loop(const struct walk *walk, const struct thread *threads, ui
     return nvt_infers(trace) && 2 * threads[thread].iterations < all;
 }
 
-static int add_process(struct nvt_run_times *times, struct walk *walk, const struct thread *threads,
-                       uint32_t process)
+/* 0, or -1 when out of memory. `first`: when the first event of the thread is. */
+static int add_thread(struct nvt_run_times *times, struct walk *walk, uint32_t thread,
+                      int64_t first, uint32_t iterations)
 {
     const struct nvt_trace *trace = walk->trace;
-    const uint32_t thread = loop_of(trace, threads, process);
-    if (thread == NVT_NONE || (walk->count && !threads[thread].iterations) ||
-        has_no_loop(walk, threads, thread))
-        return 0;
+    const uint32_t process = trace->threads.process[thread];
     if (nvt_grow(&times->items, times->count, sizeof(*times->items)))
         return -1;
     const int64_t end = end_of(trace, process);
@@ -347,14 +362,53 @@ static int add_process(struct nvt_run_times *times, struct walk *walk, const str
     walk->taken = (struct spans){NULL, 0};
     *walk->time = (struct nvt_run_time){.process = process,
                                         .thread = thread,
-                                        .from = start_of(trace, process, threads[thread].first),
+                                        .from = start_of(trace, process, first),
                                         .to = end == INT64_MIN ? trace->last_ns : end,
-                                        .iterations = threads[thread].iterations,
+                                        .iterations = iterations,
                                         .infers = nvt_infers(trace)};
     if (walk->time->to <= walk->time->from)
         return 0;
     times->count++;
     return split(walk);
+}
+
+static int add_process(struct nvt_run_times *times, struct walk *walk, const struct thread *threads,
+                       uint32_t process)
+{
+    const uint32_t thread = loop_of(walk->trace, threads, process);
+    if (thread == NVT_NONE || (walk->count && !threads[thread].iterations) ||
+        has_no_loop(walk, threads, thread))
+        return 0;
+    return add_thread(times, walk, thread, threads[thread].first, threads[thread].iterations);
+}
+
+/* Whether one of the first `count` processes was started by this one. */
+static int has_child(const struct nvt_run_times *times, uint32_t count,
+                     const struct nvt_trace *trace, uint32_t process)
+{
+    uint32_t k = 0;
+    while (k < count &&
+           trace->processes.parent_pid[times->items[k].process] != trace->processes.pid[process])
+        k++;
+    return k < count;
+}
+
+/* A process that started some of those that are there, and has no ranges itself. */
+static int add_parent(struct nvt_run_times *times, struct walk *walk, const struct thread *threads,
+                      uint32_t count, uint32_t process)
+{
+    const struct nvt_trace *trace = walk->trace;
+    const struct nvt_cpu_samples *samples = &trace->cpu_samples;
+    uint32_t thread = 0, row = 0;
+    if (loop_of(trace, threads, process) != NVT_NONE || !has_child(times, count, trace, process))
+        return 0;
+    while (thread < trace->threads.count && trace->threads.process[thread] != process)
+        thread++;
+    while (row < samples->count && trace->threads.process[samples->thread[row]] != process)
+        row++;
+    return row < samples->count && thread < trace->threads.count
+               ? add_thread(times, walk, thread, samples->time[row], 0)
+               : 0;
 }
 
 int nvt_run_times_make(struct nvt_run_times *times, const struct nvt_trace *trace)
@@ -366,6 +420,9 @@ int nvt_run_times_make(struct nvt_run_times *times, const struct nvt_trace *trac
     walk.iterations = iterations;
     for (uint32_t i = 0; i < trace->processes.count && !failed; i++)
         failed = add_process(times, &walk, threads, i);
+    const uint32_t count = times->count;
+    for (uint32_t i = 0; i < trace->processes.count && !failed && !walk.count && count; i++)
+        failed = add_parent(times, &walk, threads, count, i);
     free(threads);
     free(iterations);
     return failed ? -1 : 0;

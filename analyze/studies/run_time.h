@@ -9,7 +9,7 @@
 /* In the order of the table. Where two of them hold at a moment, the first one of NVT_RUN_TIME_FIRST on that does counts. */
 enum nvt_run_part {
     NVT_RUN_START, /* start and imports: up to the first iteration; without iterations, the first range */
-    NVT_RUN_TRAINING, /* in iterations; in a program that infers, in its forward passes */
+    NVT_RUN_TRAINING, /* in iterations, also in one that never ended; in a program that infers, in its forward passes */
     NVT_RUN_EVALUATION,
     NVT_RUN_CHECKPOINT,
     NVT_RUN_DATA,    /* waits for batches */
@@ -21,7 +21,8 @@ enum nvt_run_part {
     NVT_RUN_PARTS
 };
 
-/* A process, and the thread in it that runs the loop: that with most iterations or, where it has none, most time in ranges. */
+/* A process, and the thread in it that runs the loop: that with most iterations or, where it has none, most time in ranges; without
+ * ranges, its first one. */
 struct nvt_run_time {
     uint32_t process, thread;
     int64_t from, to; /* ns; all parts together are that */
@@ -41,7 +42,8 @@ struct nvt_run_times {
 };
 
 /*
- * Of the processes that have iterations or, where none has, those with ranges; none that infers on threads of which none has half
+ * Of the processes that have iterations or, where none has, those with ranges, and behind them the processes that started these and of
+ * which there are CPU samples (a pool of workers has ranges, and the program that waits for it none); none that infers on threads of which none has half
  * of its forward passes, as a server does. A process starts with the recording, or when the
  * last one that was over before had ended; where a trace does not know that (a profile, a part of a trace), with the first event.
  * It ends when its last thread was seen to end, or with the last event. 0, or -1 when out of memory.
