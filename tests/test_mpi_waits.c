@@ -546,7 +546,7 @@ static void what_cannot_be_looked_at_is_said(void **state)
     free(note);
     job.traces[0]->origin_ns = 0;
     free(make_report("mpi_waits", job.traces, 2, &note));
-    assert_non_null(strstr(note, "1 traces do not know the time of day"));
+    assert_non_null(strstr(note, "the time of day of 1 trace is unknown"));
     free(note);
     job.traces[0]->processes.rank[0] = 2;
     free(make_report("mpi_waits", job.traces, 2, &note));
@@ -560,7 +560,7 @@ static void what_cannot_be_looked_at_is_said(void **state)
     free(note);
     job.traces[0]->processes.rank[0] = NVT_NONE;
     free(make_report("mpi_waits", job.traces, 1, &note));
-    assert_non_null(strstr(note, "1 processes that communicate have no known rank"));
+    assert_non_null(strstr(note, "the rank of 1 process that communicates is unknown"));
     free(note);
     end_job(&job);
 }

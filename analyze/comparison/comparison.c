@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../../lib/quantity_text.h"
 #include "../input/rows.h"
 #include "compare_join.h"
 
@@ -282,8 +283,9 @@ static int note_runs(struct nvt_comparison *comparison)
             "their times are correlated (ranks have rank in their names)\n",
             paired, outcomes->compared);
     if (left_out)
-        failed |= nvt_buffer_printf(
-            notes, "%zu rows leave out ranks or runs that only one side has\n", left_out);
+        failed |=
+            nvt_buffer_printf(notes, "ranks or runs that only one side has are left out of %s\n",
+                              NVT_COUNTED((double)left_out, "row", "rows"));
     return failed;
 }
 

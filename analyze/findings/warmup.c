@@ -88,7 +88,7 @@ static void tell_warmup(struct nvt_finding *finding, const struct nvt_view *view
     const uint32_t count = view->iteration_count;
     char behind[64] = "";
     if (had)
-        snprintf(behind, sizeof(behind), " after %u warm-ups", had);
+        snprintf(behind, sizeof(behind), " after %s", NVT_COUNTED(had, "warm-up", "warm-ups"));
     finding->cost_ns = excess / count;
     finding->whole_ns = slow->usual + finding->cost_ns;
     snprintf(finding->what, sizeof(finding->what),

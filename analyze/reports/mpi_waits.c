@@ -128,8 +128,9 @@ static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
     if (job->is_ambiguous)
         nvt_note(input, "note: %s: left out, as several processes have the same rank", file);
     else if (job->unnumbered)
-        nvt_note(input, "note: %s: left out, as %u processes that communicate have no known rank",
-                 file, job->unnumbered);
+        nvt_note(input, "note: %s: left out, as the rank of %s is unknown", file,
+                 NVT_COUNTED(job->unnumbered, "process that communicates",
+                             "processes that communicate"));
     else if (job->count < 2)
         nvt_note(input, "note: %s: only one rank: give the files of all ranks", file);
     else if (!job->is_complete)
@@ -139,9 +140,9 @@ static void note_job(struct nvt_input *input, const struct nvt_mpi_job *job)
                  file, job->count, job->ranks[job->count - 1].number);
     else
         nvt_note(input,
-                 "note: %s: left out, as %zu traces do not know the time of day, so their times "
-                 "cannot be compared",
-                 file, job->unknown_clocks);
+                 "note: %s: left out, as the time of day of %s is unknown, so times cannot be "
+                 "compared",
+                 file, NVT_COUNTED((double)job->unknown_clocks, "trace", "traces"));
 }
 
 /* Clocks that were set, and how well they are known. */

@@ -9,10 +9,10 @@
  * many ranks are before it; unknown where messages go round, as with interleaved stages. The number of a micro-batch counts the
  * messages of a direction in an iteration, where each iteration has as many.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/quantity_text.h"
 #include "../../lib/text.h"
 #include "../studies/rank_pairs.h"
 #include "report.h"
@@ -320,9 +320,8 @@ static int put_stages(struct nvt_table *table, const struct nvt_making *making)
         nvt_note(making->input, "note: stages are known by the ranges of their steps, not by "
                                 "messages between ranks");
     if (!status && !by_ranges && job.left_out)
-        nvt_note(making->input,
-                 "note: %" PRIu64 " messages are left out: their other end is missing",
-                 job.left_out);
+        nvt_note(making->input, "note: left out, as the other end is missing: %s",
+                 NVT_COUNTED((double)job.left_out, "message", "messages"));
     free_job(&job);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../analyze/device/kernel_class.h"
+#include "../../lib/quantity_text.h"
 #include "../chart.h"
 #include "../flame.h"
 #include "../flame_label.h"
@@ -352,8 +353,8 @@ static void put_flame_notes(const struct nvt_chart_request *request, const struc
 {
     char note[NVT_FRAME_TEXT];
     if (sheet->what == NVT_STACKS_CPU) {
-        snprintf(note, sizeof(note), "%u samples of what threads run.",
-                 sheet->trace->cpu_samples.count);
+        snprintf(note, sizeof(note), "%s of what threads run.",
+                 NVT_COUNTED(sheet->trace->cpu_samples.count, "sample", "samples"));
         nvt_frame_note(frame, note);
     }
     if (sheet->what == NVT_STACKS_MEMORY)

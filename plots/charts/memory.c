@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../analyze/reports/report.h"
+#include "../../lib/quantity_text.h"
 #include "../bands.h"
 #include "../chart.h"
 #include "../frame.h"
@@ -164,7 +165,8 @@ static void put_memory_script(const struct nvt_chart_request *request, const voi
              nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request, name, text);
     put_memory_keys(sheet, &frame);
-    snprintf(text, sizeof(text), "%zu events of more devices are not shown.", sheet->left_out);
+    snprintf(text, sizeof(text), "Not shown, of further devices: %s.",
+             NVT_COUNTED((double)sheet->left_out, "event", "events"));
     nvt_frame_note(&frame, sheet->left_out ? text : "");
     nvt_frame_provenance(&frame, "", nvt_table_provenance(sheet->table));
     nvt_frame_open(&frame, 190, out);

@@ -3,6 +3,7 @@
  * (of programs in Fortran), it is the number of messages.
  */
 #include "../../analyze/reports/report.h"
+#include "../../lib/quantity_text.h"
 #include "../chart.h"
 
 #include <math.h>
@@ -69,9 +70,8 @@ static void put_mpi_peers_script(const struct nvt_chart_request *request, const 
     nvt_frame_note(&frame, squares->has_bytes
                                ? "The colour is what a rank sends to another, in bytes."
                                : "The colour is how many messages a rank sends to another.");
-    snprintf(text, sizeof(text),
-             "%zu pairs are not shown: other communicators, ranks that are not known.",
-             squares->left_out);
+    snprintf(text, sizeof(text), "Not shown, of other communicators or unknown ranks: %s.",
+             NVT_COUNTED((double)squares->left_out, "pair", "pairs"));
     if (squares->left_out)
         nvt_frame_note(&frame, text);
     nvt_frame_provenance(&frame, "", nvt_table_provenance(squares->table));
