@@ -286,8 +286,9 @@ static int tell_rest(struct nvt_findings *findings, struct nvt_input *input,
         return nvt_fail(err, "out of memory");
     if (request->by)
         return nvt_axis_missing(input, request->by, why, err);
-    if (!findings->count &&
-        (nvt_diagnose_looked(input, why, err) || nvt_diagnose_more(input, why, err)))
+    if (nvt_diagnose_put_cover(input, findings, why, err) ||
+        (!findings->count &&
+         (nvt_diagnose_looked(input, why, err) || nvt_diagnose_more(input, why, err))))
         return -1;
     return nvt_diagnose_run(input, why, err) || nvt_diagnose_missing(input, why, err) ? -1 : 0;
 }
@@ -352,6 +353,7 @@ static int note_rules(const struct nvt_findings *findings, struct nvt_input *inp
                       struct nvt_error *err)
 {
     return nvt_diagnose_missing(input, &input->notes, err) ||
+                   nvt_diagnose_put_cover(input, findings, &input->notes, err) ||
                    (!findings->count && (nvt_buffer_printf(&input->notes, "no findings: ") ||
                                          nvt_diagnose_looked(input, &input->notes, err)))
                ? -1

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../analyze/diagnosis/hip_words.h"
+#include "../analyze/model/extent.h"
 #include "../lib/grow.h"
 #include "story_sections.h"
 
@@ -69,8 +70,9 @@ static int is_part(const char *name)
 static void add_trace(struct facts *facts, const struct nvt_trace *trace)
 {
     char length[64], calls[NVT_HIP_WORD];
+    const struct nvt_extent all = nvt_extent_of_processes(trace);
     facts->of[facts->count++].path = trace->path;
-    snprintf(length, sizeof(length), "%.6f s", (double)(trace->last_ns - trace->first_ns) / 1e9);
+    snprintf(length, sizeof(length), "%.6f s", (double)(all.last - all.first) / 1e9);
     put_fact(facts, "format", trace->format);
     put_fact(facts, "length", length);
     put_count(facts, "ranges", trace->ranges.count);

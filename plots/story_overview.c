@@ -12,6 +12,7 @@
 #include "../lib/json.h"
 #include "../lib/people.h"
 #include "../lib/version.h"
+#include "../analyze/overview/overview_processes.h"
 #include "story_sections.h"
 
 enum { FINDINGS = 24 };
@@ -73,6 +74,8 @@ int nvt_story_findings(const struct nvt_input *input, const struct nvt_overview 
     }
     if (!shown)
         return put_nothing(input, document, err);
+    if (*overview->cover)
+        nvt_document_text(document, "Costs per iteration are of %s.", overview->cover);
     if (overview->found > shown)
         nvt_document_text(document, "The first %zu of %u: nvtally diagnose has all.", shown,
                           overview->found);
@@ -126,6 +129,14 @@ static int put_start_up(const struct nvt_overview *overview, struct nvt_buffer *
     return nvt_buffer_printf(text, "Start-up\t%s\t%s\n", NVT_TIME(overview->start_ns), share);
 }
 
+static int put_processes(const struct nvt_overview *overview, struct nvt_buffer *text)
+{
+    char bare[NVT_OVERVIEW_TEXT];
+    return overview->bare ? nvt_buffer_printf(text, "Processes\t%u\t%s\n", overview->processes,
+                                              nvt_overview_bare_text(overview, bare))
+                          : 0;
+}
+
 /* --- what a unit consists of --- */
 
 static double share_of(double ns, const struct nvt_overview *overview)
@@ -162,6 +173,30 @@ static void put_tree(const struct nvt_overview *overview, struct nvt_document *d
                       overview->lends
                           ? "GPU work that another thread launches counts for the range around it."
                           : NULL);
+}
+
+/* Ranges that never ended, which are in no row above. */
+static void put_open(const struct nvt_overview *overview, struct nvt_document *document)
+{
+    static const struct nvt_column columns[] = {{"Range", NVT_NAMES},
+                                                {"Open", NVT_COUNTS},
+                                                {"Since (ns)", NVT_NS_AVERAGE},
+                                                {"Open For (ns)", NVT_NS_AVERAGE}};
+    enum { OPEN_MOST = 25 };
+    if (!overview->open_count)
+        return;
+    struct nvt_table *table =
+        nvt_table_new("open", "Ranges still open at the end", columns, NVT_COUNT_OF(columns));
+    for (uint32_t i = 0; table && i < overview->open_count; i++) {
+        const struct nvt_overview_open *open = &overview->open[i];
+        nvt_table_put(table, open->name, open->count,
+                      NVT_IF(!isnan(open->since_ns), open->since_ns),
+                      NVT_IF(!isnan(open->open_ns), open->open_ns));
+    }
+    if (table)
+        nvt_story_table(document, table, OPEN_MOST);
+    document->failed |= !table;
+    nvt_table_free(table);
 }
 
 /* Of several programs, of which nothing is added up. */
@@ -201,12 +236,15 @@ int nvt_story_overview(const struct nvt_overview *overview, struct nvt_document 
     }
     int failed = put_iteration(overview, &text) || put_gpu(overview, &text) ||
                  put_peak(overview, &text) || put_start_up(overview, &text) ||
-                 nvt_buffer_append(&text, "", 1);
+                 put_processes(overview, &text) || nvt_buffer_append(&text, "", 1);
     nvt_document_heading(document, "Overview");
+    if (overview->ended)
+        nvt_document_text(document, "%s", overview->ended);
     if (!failed)
         nvt_document_figures(document, (const char *)text.data);
     nvt_buffer_free(&text);
     put_tree(overview, document);
+    put_open(overview, document);
     return failed ? nvt_fail(err, "out of memory") : 0;
 }
 
@@ -252,6 +290,17 @@ static void put_row_facts(const struct nvt_overview_row *row, struct nvt_buffer 
     nvt_json_end(&json);
 }
 
+static void put_open_facts(const struct nvt_overview_open *open, struct nvt_buffer *out)
+{
+    struct nvt_json json;
+    nvt_json_begin(&json, out);
+    nvt_json_text(&json, "name", open->name);
+    nvt_json_integer(&json, "count", open->count);
+    nvt_json_number(&json, "since_ns", open->since_ns);
+    nvt_json_number(&json, "open_ns", open->open_ns);
+    nvt_json_end(&json);
+}
+
 static void put_unit_facts(const struct nvt_overview *overview, struct nvt_buffer *out)
 {
     struct nvt_json json;
@@ -270,7 +319,18 @@ static void put_unit_facts(const struct nvt_overview *overview, struct nvt_buffe
     nvt_json_number(&json, "start_up_ns", overview->start_ns);
     nvt_json_text(&json, "device", overview->device);
     nvt_json_text(&json, "date", overview->date);
+    nvt_json_text(&json, "ended", overview->ended);
     nvt_json_end(&json);
+}
+
+static void put_open_list(const struct nvt_overview *overview, struct nvt_buffer *out)
+{
+    open_list(out, "open_ranges");
+    for (uint32_t i = 0; i < overview->open_count; i++) {
+        nvt_buffer_printf(out, "%s", i ? ", " : "");
+        put_open_facts(&overview->open[i], out);
+    }
+    nvt_buffer_printf(out, "]");
 }
 
 /* Names come from strangers: whatever is in them is escaped, by nvt_json_quote and by who writes the facts into a document. */
@@ -299,6 +359,7 @@ int nvt_story_facts(const struct nvt_input *input, const struct nvt_overview *ov
             put_row_facts(&overview->rows[i], &out);
         }
         nvt_buffer_printf(&out, "]");
+        put_open_list(overview, &out);
     }
     open_list(&out, "findings");
     for (size_t i = 0; i < overview->all.count; i++) {

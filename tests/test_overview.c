@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/model/recording.h"
 #include "../analyze/overview/overview_text.h"
 #include "../lib/count_of.h"
 #include "cli.h"
@@ -334,6 +335,75 @@ static void open_ranges_are_counted(void **state)
     nvt_trace_free(trace);
 }
 
+/* A program that waits for workers, one of which only waits, and a script's other commands: the recording is as long as what is known of
+ * all, and who has no row is counted. */
+static void processes_without_ranges_are_counted(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    struct nvt_trace *trace = maker.trace;
+    static const struct {
+        int64_t pid, parent;
+        const char *command;
+    } processes[] = {{2, 1, "/usr/bin/python3 -m pool"},
+                     {3, 2, "python3 -c work"},
+                     {4, 3, "python3 -c work"},
+                     {5, 3, "sed s/a/b/"},
+                     {3, 2, "sh work.sh"}};
+    trace->recorder = NVT_BY_NVTALLY;
+    for (size_t i = 0; i < NVT_COUNT_OF(processes); i++) {
+        const struct nvt_process row = {
+            .pid = processes[i].pid,
+            .parent_pid = processes[i].parent,
+            .name = nvt_strings_add_text(trace->strings, processes[i].command),
+            .rank = NVT_NONE};
+        const uint32_t process = nvt_process_add(trace, &row);
+        const uint32_t thread = nvt_trace_thread(trace, process, row.pid);
+        if (i == 0) { /* from the begin of the trace to 2.5 s */
+            make_sample(&maker, thread, 1000, 5000000, 0);
+            make_sample(&maker, thread, 2500001000, 7000000, 0);
+        } else if (i == 1) {
+            maker.now = 501000000;
+            maker.thread = thread;
+            make_range(&maker, "work", maker.now - 100000000);
+        } else if (i == 3)
+            make_sample(&maker, thread, 300000000, 100000, 0);
+    }
+    trace = make_end(&maker);
+    struct nvt_overview overview = overview_of(&trace, 1);
+    expect_near(overview.unit_ns, 2.5e9);
+    assert_int_equal(overview.bare, 2);
+    char *text = print(&overview, 80, 24, 0);
+    kit_expect_fits(text, 80);
+    LINE(text, "\nRecording ", "2.50 s");
+    LINE(text, "\nProcesses ", "3", "2 without ranges, 12.0 ms of CPU time: python3 (2)");
+    free(text);
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
+/* How the command ended stands above all, and of which iterations costs are. */
+static void crashes_come_first(void **state)
+{
+    (void)state;
+    const struct program program = {
+        .iterations = 32, .kernels = 100, .kernel_ns = 2000, .launch_ns = 8000};
+    struct nvt_trace *trace = make_program(&program);
+    struct nvt_overview overview = overview_of(&trace, 1);
+    assert_null(overview.ended);
+    nvt_overview_free(&overview);
+    assert_int_equal(nvt_recording_set_ended(trace, 11), 0); /* by SIGSEGV */
+    overview = overview_of(&trace, 1);
+    char *text = print(&overview, 80, 24, 0);
+    kit_expect_fits(text, 80);
+    LINE(text, "\nthe command crashed with SIGSEGV", "");
+    assert_true(strstr(text, "crashed with") < strstr(text, "\nIteration "));
+    LINE(text, "\nFindings", "; costs are of iterations 17 to 32 of 32");
+    free(text);
+    nvt_overview_free(&overview);
+    nvt_trace_free(trace);
+}
+
 /* A range that was open as a recording on request stopped is not open still, if its thread went on. */
 static void what_a_request_cuts_is_not_open(void **state)
 {
@@ -630,6 +700,8 @@ int main(void)
         cmocka_unit_test(recordings_without_iterations),
         cmocka_unit_test(open_ranges_are_shown),
         cmocka_unit_test(open_ranges_are_counted),
+        cmocka_unit_test(processes_without_ranges_are_counted),
+        cmocka_unit_test(crashes_come_first),
         cmocka_unit_test(what_a_request_cuts_is_not_open),
         cmocka_unit_test(kernels_where_there_are_no_ranges),
         cmocka_unit_test(ranks_are_parts),

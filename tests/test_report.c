@@ -623,6 +623,26 @@ static void test_trace(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* A range that never ended is in the document, and among the facts that programs read. */
+static void test_open_ranges(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    static const char json[] = "{\"traceEvents\": ["
+                               "{\"ph\": \"B\", \"name\": \"server\", \"pid\": 1, \"tid\": 1, "
+                               "\"ts\": 5},"
+                               "{\"ph\": \"X\", \"name\": \"request\", \"pid\": 1, \"tid\": 1, "
+                               "\"ts\": 10, \"dur\": 20}]}";
+    cli_write_file(cli_in(directory, "open.json"), json, sizeof(json) - 1);
+    char *text = document(cli_in(directory, "open.json"), directory, "a.html");
+    expect_html(text);
+    assert_non_null(strstr(text, "Ranges still open at the end"));
+    assert_non_null(strstr(text, "\"open_ranges\": ["));
+    assert_non_null(strstr(text, "{\"name\": \"server\", \"count\": 1, \"since_ns\": 0"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
 /* Three plain ranges at 20 ns, one with a colour at 50, a mark at 10, in 1000 ns of one thread. */
 static void test_cost_of_recording(void **state)
 {
@@ -741,6 +761,7 @@ int main(void)
         cmocka_unit_test(test_latex),
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_open_ranges),
         cmocka_unit_test(test_long_tables),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_browser),

@@ -252,6 +252,13 @@ int nvt_findings_leave_minor(struct nvt_findings *findings, size_t *count, struc
 int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
                         struct nvt_error *err);
 
+/* What the costs "per iteration" of findings are of, as medians of all iterations are others: "iterations 6 to 10 of 10"; "" where there
+ * are none such, or several traces. The second appends a line that says so. 0, or -1 with err (out of memory). */
+int nvt_diagnose_cover(const struct nvt_input *input, const struct nvt_findings *findings,
+                       char *out, size_t size, struct nvt_error *err);
+int nvt_diagnose_put_cover(const struct nvt_input *input, const struct nvt_findings *findings,
+                           struct nvt_buffer *lines, struct nvt_error *err);
+
 /* What the traces of an input have, of enum nvt_rule_needs. 0, or -1 with err (out of memory). */
 int nvt_diagnose_has(const struct nvt_input *input, unsigned *has, struct nvt_error *err);
 

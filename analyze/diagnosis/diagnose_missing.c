@@ -141,6 +141,38 @@ static int count_rules(const struct nvt_input *input, size_t skipped[RECORDS + 1
     return 0;
 }
 
+int nvt_diagnose_cover(const struct nvt_input *input, const struct nvt_findings *findings,
+                       char *out, size_t size, struct nvt_error *err)
+{
+    uint32_t count = 0;
+    size_t i = 0;
+    *out = 0;
+    while (i < findings->count &&
+           (!findings->items[i].per || strcmp(findings->items[i].per, "per iteration") != 0))
+        i++;
+    if (i == findings->count || input->trace_count != 1)
+        return 0;
+    uint32_t *rows = nvt_iterations(input->traces[0].trace, &count);
+    if (!rows)
+        return nvt_fail(err, "out of memory");
+    if (count)
+        snprintf(out, size, "iterations %" PRIu32 " to %" PRIu32 " of %" PRIu32, count / 2 + 1,
+                 count, count);
+    free(rows);
+    return 0;
+}
+
+int nvt_diagnose_put_cover(const struct nvt_input *input, const struct nvt_findings *findings,
+                           struct nvt_buffer *lines, struct nvt_error *err)
+{
+    char cover[80];
+    if (nvt_diagnose_cover(input, findings, cover, sizeof(cover), err))
+        return -1;
+    return *cover && nvt_buffer_printf(lines, "costs per iteration are of %s\n", cover)
+               ? nvt_fail(err, "out of memory")
+               : 0;
+}
+
 /* What rules look at in a trace. 0, or -1 when out of memory. */
 static int put_part(const struct nvt_trace *trace, struct nvt_buffer *lines)
 {

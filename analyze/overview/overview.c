@@ -14,6 +14,7 @@
 #include "../model/loop_names.h"
 #include "../studies/run_time.h"
 #include "overview_open.h"
+#include "overview_processes.h"
 #include "overview_rows.h"
 
 int nvt_overview_fits(const struct nvt_input *input)
@@ -371,7 +372,8 @@ int nvt_overview_find(struct nvt_overview *overview, const struct nvt_input *inp
     for (size_t i = 0; i < input->trace_count; i++)
         overview->is_cut |= input->traces[i].trace->warning != NULL;
     count_programs(overview, input);
-    if (nvt_diagnose(input, NULL, all, err) || nvt_findings_fold(all, input, err))
+    if (nvt_diagnose(input, NULL, all, err) || nvt_findings_fold(all, input, err) ||
+        nvt_diagnose_cover(input, all, overview->cover, sizeof(overview->cover), err))
         return -1;
     for (size_t i = 0; i < all->count; i++) {
         const struct nvt_finding *found = &all->items[i];
@@ -431,12 +433,14 @@ int nvt_overview_make(struct nvt_overview *overview, const struct nvt_input *inp
 {
     struct nvt_overview_units units = {0};
     count_programs(overview, input);
-    int status =
-        set_origin(overview, input, err) || nvt_overview_units_make(&units, input, err) ||
-        set_units(overview, &units, err) || set_pace(overview, input, &units, err) ||
-        set_memory(overview, input, err) || set_start(overview, input, err) ||
-        set_parts(overview, input, &units, err) || set_rows(overview, input, &units, err) ||
-        nvt_overview_take_open(overview, input, err) || nvt_overview_find(overview, input, err);
+    int status = set_origin(overview, input, err) || nvt_overview_units_make(&units, input, err) ||
+                 set_units(overview, &units, err) || set_pace(overview, input, &units, err) ||
+                 set_memory(overview, input, err) || set_start(overview, input, err) ||
+                 set_parts(overview, input, &units, err) ||
+                 set_rows(overview, input, &units, err) ||
+                 nvt_overview_take_open(overview, input, err) ||
+                 nvt_overview_take_processes(overview, input, err) ||
+                 nvt_overview_find(overview, input, err);
     nvt_overview_units_free(&units);
     return status ? -1 : 0;
 }
@@ -449,6 +453,7 @@ void nvt_overview_free(struct nvt_overview *overview)
         free(overview->open[i].name);
     free(overview->rows);
     free(overview->open);
+    free(overview->ended);
     free(overview->parts);
     free(overview->all.items);
     *overview = (struct nvt_overview){0};

@@ -90,6 +90,13 @@ struct nvt_overview {
         *open; /* in the order in which the first of each began; none is in a row */
     uint32_t open_count;
 
+    char *
+        ended; /* how commands ended that ended badly, and within what, as diagnose says: lines without the last end; NULL: none did */
+    uint32_t processes,
+        bare; /* of one trace: processes, and those of them without ranges; 0: not known, or there are none of these */
+    char bare_name[80]; /* the first of those, "python3 (1234)" */
+    double bare_ns;     /* their CPU time by samples; NaN: there are none */
+
     struct nvt_overview_part *parts; /* the slowest first, if there are several */
     uint32_t part_count;
     uint32_t
@@ -101,6 +108,8 @@ struct nvt_overview {
     uint32_t finding_count;
     uint32_t rules, idle_rules; /* that looked, and that had nothing to look at */
     int is_cut;                 /* not all of a trace could be read */
+    char cover
+        [80]; /* "iterations 6 to 10 of 10": what costs per iteration are of; "": there are none, or of several traces */
 };
 
 /* "Iteration", "Forward pass" or "Recording". */

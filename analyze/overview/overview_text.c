@@ -10,13 +10,14 @@
 #include "../../lib/quantity_text.h"
 #include "../../lib/render.h"
 #include "../../lib/text.h"
-#include "overview_open.h"
+#include "overview_processes.h"
 #include "print.h"
+#include "print_end.h"
 
 /* Where nobody says how large a screen is. */
 enum { WIDTH = 80, HEIGHT = 24 };
-/* Lines of rows at least, and at most where it is no terminal; ranks, and open ranges, that are shown. */
-enum { ROWS_LEAST = 3, ROWS_MOST = 12, PARTS_MOST = 4, OPEN_MOST = 3 };
+/* Lines of rows at least, and at most where it is no terminal; ranks that are shown. */
+enum { ROWS_LEAST = 3, ROWS_MOST = 12, PARTS_MOST = 4 };
 
 size_t nvt_overview_lines(const struct nvt_screen *screen, size_t taken)
 {
@@ -161,10 +162,18 @@ static void put_start_up(const struct nvt_print *print)
                  share_text(overview->start_share, share), first);
 }
 
+static void put_processes(const struct nvt_print *print)
+{
+    char count[16], text[NVT_OVERVIEW_TEXT];
+    snprintf(count, sizeof(count), "%u", print->overview->processes);
+    if (print->overview->bare)
+        put_fact(print, "Processes", count, "%s", nvt_overview_bare_text(print->overview, text));
+}
+
 /* How many lines these take. */
 static size_t fact_lines(const struct nvt_overview *overview)
 {
-    size_t lines = 1;
+    size_t lines = 1u + (overview->bare > 0);
     if (!isnan(overview->gpu_share))
         lines += 2;
     else if (!isnan(overview->peak_bytes))
@@ -380,30 +389,6 @@ static void put_rows(const struct nvt_print *print, size_t room)
     putc('\n', print->out);
 }
 
-/* What is in no row, as it never ended: the first ones. */
-static size_t open_lines(const struct nvt_overview *overview)
-{
-    return overview->open_count ? 2 + (size_t)fmin(overview->open_count, OPEN_MOST) : 0;
-}
-
-static void put_open(const struct nvt_print *print)
-{
-    const struct nvt_overview *overview = print->overview;
-    char text[NVT_OVERVIEW_TEXT] = "Still open";
-    if (overview->open_count > OPEN_MOST)
-        snprintf(text, sizeof(text), "Still open, the first %d of %u names", OPEN_MOST,
-                 overview->open_count);
-    if (overview->open_count)
-        nvt_print_line(print, NVT_PAINT_FAINT, text);
-    for (uint32_t i = 0; i < overview->open_count && i < OPEN_MOST; i++) {
-        const size_t name = nvt_print_ends(print, overview->open[i].name, print->width / 3);
-        nvt_print_blanks(print, print->width / 3 + 2 - name);
-        (void)nvt_print_start(print, nvt_overview_open_text(&overview->open[i], text),
-                              print->width - print->width / 3 - 2);
-        fputs(i + 1 == overview->open_count || i + 1 == OPEN_MOST ? "\n\n" : "\n", print->out);
-    }
-}
-
 /* --- findings --- */
 
 static void put_finding(const struct nvt_print *print, size_t number, size_t cause)
@@ -439,11 +424,12 @@ static size_t finding_lines(const struct nvt_overview *overview)
 static void put_finding_heading(const struct nvt_print *print)
 {
     const struct nvt_overview *overview = print->overview;
-    char text[120], more[48] = "";
+    char text[200], more[48] = "";
     if (overview->found > overview->finding_count)
         snprintf(more, sizeof(more), ", the first %u of %u", overview->finding_count,
                  overview->found);
-    snprintf(text, sizeof(text), "Findings%s", more);
+    snprintf(text, sizeof(text), "Findings%s%s%s", more, *overview->cover ? "; costs are of " : "",
+             overview->cover);
     nvt_print_line(print, NVT_PAINT_FAINT, text);
 }
 
@@ -513,12 +499,13 @@ void nvt_overview_print(const struct nvt_overview *overview, const struct nvt_ov
     const struct nvt_print print = print_of(overview, view, out);
     const size_t notes = (overview->condition ? 1u : 0u) + (overview->lends ? 1u : 0u) +
                          (*overview->filled ? 1u : 0u);
-    const size_t taken = 4 + notes + open_lines(overview) + fact_lines(overview) +
+    const size_t taken = 4 + notes + nvt_print_end_lines(overview) + fact_lines(overview) +
                          part_lines(overview) + finding_lines(overview) + COMMANDS;
     size_t rows = view->lines > taken + ROWS_LEAST ? view->lines - taken : ROWS_LEAST;
     if (!view->screen.height)
         rows = ROWS_MOST;
     put_title(&print, view->input);
+    nvt_print_ended(&print);
     if (overview->programs > 1) {
         put_parts(&print);
         nvt_print_line(&print, NVT_PAINT_FAINT,
@@ -529,10 +516,11 @@ void nvt_overview_print(const struct nvt_overview *overview, const struct nvt_ov
         put_gpu(&print);
         put_memory(&print);
         put_start_up(&print);
+        put_processes(&print);
         putc('\n', out);
         put_parts(&print);
         put_rows(&print, rows);
-        put_open(&print);
+        nvt_print_open(&print);
     }
     put_findings(&print);
     put_commands(&print, view->input);

@@ -7,6 +7,7 @@
 #include "../../lib/sample.h"
 #include "../device/devices.h"
 #include "../device/gaps.h"
+#include "../model/extent.h"
 #include "overview_open.h"
 
 /* --- how busy a GPU is --- */
@@ -114,6 +115,19 @@ static int add_unit(struct nvt_overview_units *units, struct nvt_overview_unit u
     return 0;
 }
 
+/* All of a trace, with what processes without ranges did before the first of others, and behind their last. */
+static int add_recording(struct nvt_overview_units *units, const struct nvt_trace *trace,
+                         uint32_t at)
+{
+    const struct nvt_extent all = nvt_extent_of_processes(trace);
+    const int64_t end = nvt_overview_end(trace);
+    const struct nvt_overview_unit unit = {.start = all.first,
+                                           .end = end > all.last ? end : all.last,
+                                           .trace = at,
+                                           .process = NVT_NONE};
+    return unit.end > unit.start ? add_unit(units, unit) : 0;
+}
+
 static int add_trace(struct nvt_overview_units *units, const struct nvt_input *input, uint32_t at,
                      struct nvt_error *err)
 {
@@ -129,11 +143,8 @@ static int add_trace(struct nvt_overview_units *units, const struct nvt_input *i
                                      .trace = at,
                                      .process = trace->threads.process[trace->ranges.thread[row]]});
     }
-    const int64_t end = units->are_iterations ? 0 : nvt_overview_end(trace);
-    if (!units->are_iterations && end > trace->first_ns)
-        status = add_unit(
-            units, (struct nvt_overview_unit){
-                       .start = trace->first_ns, .end = end, .trace = at, .process = NVT_NONE});
+    if (!units->are_iterations && !status)
+        status = add_recording(units, trace, at);
     if (status)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     return add_gpus(units, trace, from, err);

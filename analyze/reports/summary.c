@@ -14,6 +14,7 @@
 #include "../device/devices.h"
 #include "../model/groups.h"
 #include "../model/cuda_names.h"
+#include "../model/extent.h"
 #include "../model/kinds.h"
 #include "../memory/levels.h"
 #include "../device/overlap.h"
@@ -50,12 +51,13 @@ static void put_summary_trace(struct nvt_table *table, const struct nvt_trace *t
                               uint32_t devices, int is_named)
 {
     uint32_t kernels = 0, threads = 0;
+    const struct nvt_extent all = nvt_extent_of_processes(trace);
     for (uint32_t i = 0; i < trace->ops.count; i++)
         kernels += trace->ops.kind[i] == NVT_OP_KERNEL;
     for (uint32_t i = 0; i < trace->threads.count; i++)
         threads += trace->threads.tid[i] != 0 || trace->threads.events[i];
-    nvt_table_put(table, nvt_clock_since(trace->last_ns, trace->first_ns), devices,
-                  trace->processes.count, threads, trace->ranges.count, trace->marks.count, kernels,
+    nvt_table_put(table, nvt_clock_since(all.last, all.first), devices, trace->processes.count,
+                  threads, trace->ranges.count, trace->marks.count, kernels,
                   trace->ops.count - kernels, cuda_calls(trace), NVT_IF(is_named, trace->path));
 }
 
