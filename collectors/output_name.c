@@ -88,8 +88,8 @@ static size_t find_launcher(void)
 int64_t nvt_output_rank(void)
 {
     const size_t launcher = find_launcher();
-    return launcher < NVT_COUNT_OF(launchers) ? strtoll(getenv(launchers[launcher].rank), NULL, 10)
-                                              : -1;
+    const char *rank = launcher < NVT_COUNT_OF(launchers) ? getenv(launchers[launcher].rank) : NULL;
+    return rank ? strtoll(rank, NULL, 10) : -1;
 }
 
 const char *nvt_output_default(void)
