@@ -37,7 +37,7 @@ static int tear_down(void **state)
 /* What the program prints when it is recorded; the caller's. */
 static char *record(const char *what, const char *more)
 {
-    const char *const environment[] = {"OMPI_COMM_WORLD_RANK=3", NULL};
+    const char *const environment[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=1", NULL};
     const struct cli_options options = {.environment = environment};
     struct cli_result result = cli_run_with(
         &options, (const char *const[]){"nvtally", "record", "--trace", "mpi", "-o", recording,
