@@ -54,6 +54,8 @@ static void test_names(void **state)
         {NVT_CLASS_ELEMENTWISE, "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512>(P)"},
         {NVT_CLASS_ELEMENTWISE, "add_one(int*, unsigned long)"},
         {NVT_CLASS_ELEMENTWISE, "adamw_step(adamw_args)"},
+        {NVT_CLASS_ELEMENTWISE, "void adamw_step<__nv_bfloat16>(adamw_args)"},
+        {NVT_CLASS_ATTENTION, "void attention_softmax_device<warp_rows<__half, 4> >(rows_args)"},
         {NVT_CLASS_COMMUNICATION, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(P)"},
         {NVT_CLASS_COPY, "[CUDA memcpy Host-to-Device]"},
         {NVT_CLASS_COPY, NVT_MEMSET_NAME},
