@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "../lib/count_of.h"
+
 #define GAP_LEAST                                                                                  \
     5 /* iterations that are not recorded: the first bears what is left of the block */
 #define BARE_LEAST  3   /* for a mean */
@@ -48,7 +50,7 @@ static double student(uint64_t count)
 {
     static const double values[] = {0,    0,    12.71, 4.30, 3.18, 2.78, 2.57, 2.45,
                                     2.36, 2.31, 2.26,  2.23, 2.20, 2.18, 2.16, 2.14};
-    return count < sizeof(values) / sizeof(*values) ? values[count] : 2.13;
+    return count < NVT_COUNT_OF(values) ? values[count] : 2.13;
 }
 
 static double mean(const double *values, uint64_t count)

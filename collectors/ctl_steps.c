@@ -18,7 +18,7 @@
     INT64_C(60000000000) /* no process has any, for so long: there is nothing to wait for */
 #define TRIES     20     /* each with twice the distance of the one before */
 #define HELD_NS   INT64_C(60000000000) /* from afar: so long recorders wait to be told the numbers */
-#define FAR_TRIES 6                    /* likewise, from the beginning */
+#define FAR_TRIES 6                    /* from afar: each begins anew */
 #define AHEAD     2
 
 static volatile sig_atomic_t broken_off;

@@ -2,11 +2,11 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../lib/keyed_number.h"
 #include "../lib/os_calls.h"
 
 /* Ids of files that the recorder defines itself are above those of programs. */
@@ -116,20 +116,11 @@ void nvt_drain_os_take_open(struct nvt_drain_os *os, const struct nvt_ring_calli
  * process runs by now (exec). */
 static int handles(pid_t pid, uint32_t signal)
 {
-    static const char line[] = "\nSigCgt:\t";
-    char text[4096];
-    FILE *file = NULL;
-    size_t size = 0;
-    if (snprintf(text, sizeof(text), "/proc/%d/status", (int)pid) > 0)
-        file = fopen(text, "re");
-    if (file) {
-        size = fread(text, 1, sizeof(text) - 1, file);
-        fclose(file);
-    }
-    text[size] = 0;
-    const char *caught = strstr(text, line);
-    return caught && signal && signal <= 64 &&
-           strtoull(caught + sizeof(line) - 1, NULL, 16) >> (signal - 1) & 1;
+    char path[64];
+    uint64_t caught = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    return signal && signal <= 64 && nvt_keyed_number(path, "SigCgt:", 16, &caught) > 0 &&
+           caught >> (signal - 1) & 1;
 }
 
 /* Ask a thread in a call where that is: its sampler's signal, which no other one is taken for. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../lib/clock.h"
+#include "../lib/keyed_number.h"
 #include "../lib/program.h"
 #include "program_file.h"
 
@@ -124,16 +125,10 @@ static int is_unaware(pid_t process)
 /* How much address space a process has had at most, bytes; 0: not known. */
 static uint64_t most_space(pid_t process)
 {
-    static const char name[] = "VmPeak:";
-    char path[64], line[128];
+    char path[64];
     uint64_t kib = 0;
     snprintf(path, sizeof(path), "/proc/%d/status", (int)process);
-    FILE *file = fopen(path, "re");
-    while (file && !kib && fgets(line, sizeof(line), file))
-        if (!strncmp(line, name, sizeof(name) - 1))
-            kib = strtoull(line + sizeof(name) - 1, NULL, 10);
-    if (file)
-        fclose(file);
+    (void)nvt_keyed_number(path, "VmPeak:", 10, &kib);
     return kib << 10;
 }
 

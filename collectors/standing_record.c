@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../lib/count_of.h"
 #include "../lib/folder.h"
 #include "../lib/hardware_counters.h"
 #include "attached.h"
@@ -48,10 +49,10 @@ static void listen_to_signals(struct nvt_control *control)
     static const int ends[] = {SIGTERM, SIGINT, SIGQUIT}, ignored[] = {SIGPIPE, SIGXFSZ, SIGHUP};
     struct sigaction action = {.sa_handler = hear};
     listening = control;
-    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ends); i++)
         sigaction(ends[i], &action, NULL);
     action.sa_handler = SIG_IGN;
-    for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+    for (size_t i = 0; i < NVT_COUNT_OF(ignored); i++)
         sigaction(ignored[i], &action, NULL);
 }
 

@@ -5,32 +5,20 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "keyed_number.h"
 
 /* Of linux/capability.h. */
 #define SYS_ADMIN 21
 
-/* The number behind a key that begins a line of a file, in a base; -1: it is not there, -2: the file cannot be read (errno). */
-static long long number_in(const char *path, const char *key, int base)
-{
-    char line[512];
-    long long value = -1;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return -2;
-    while (value < 0 && fgets(line, sizeof(line), file))
-        if (!strncmp(line, key, strlen(key)))
-            value = strtoll(line + strlen(key), NULL, base);
-    fclose(file);
-    return value;
-}
-
 static int has_capability(void)
 {
-    const long long effective = number_in("/proc/self/status", "CapEff:", 16);
-    return effective >= 0 ? (int)(effective >> SYS_ADMIN & 1) : geteuid() == 0;
+    uint64_t effective;
+    return nvt_keyed_number("/proc/self/status", "CapEff:", 16, &effective) > 0
+               ? (int)(effective >> SYS_ADMIN & 1)
+               : geteuid() == 0;
 }
 
 /* Whether anything has a name of this pattern. */
@@ -81,15 +69,15 @@ static void tell_others(const char *proc, char *why, size_t size)
 enum nvt_gpu_counters nvt_gpu_counters_in(const char *proc, int is_admin, char *why, size_t size)
 {
     char path[PATH_MAX];
+    uint64_t is_restricted = 0;
     snprintf(path, sizeof(path), "%s/driver/nvidia/params", proc);
-    errno = 0;
-    const long long is_restricted = number_in(path, "RmProfilingAdminOnly:", 10);
+    const int found = nvt_keyed_number(path, "RmProfilingAdminOnly:", 10, &is_restricted);
     *why = 0;
-    if (is_restricted == -2 && errno == ENOENT)
+    if (found < 0 && errno == ENOENT)
         return NVT_GPU_COUNTERS_NO_DRIVER;
-    if (is_restricted < 0) {
+    if (found <= 0) {
         snprintf(why, size, "cannot tell: %.200s: %s", path,
-                 is_restricted == -2 ? strerror(errno) : "no RmProfilingAdminOnly in it");
+                 found ? strerror(errno) : "no RmProfilingAdminOnly in it");
         return NVT_GPU_COUNTERS_UNKNOWN;
     }
     if (is_restricted && !is_admin) {

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "count_of.h"
+
 /* What a phase computes: floating-point operations, and bytes that it must move. */
 struct nvt_work_payload {
     uint64_t flops;
@@ -56,9 +58,8 @@ static inline struct nvt_nvtx nvt_nvtx_open(const char *domain)
     struct nvt_nvtx nvtx;
     memset(&nvtx, 0, sizeof(nvtx));
     nvtx.domain = nvtxDomainCreateA(domain);
-    nvtx.work_schema =
-        nvt_nvtx_schema(nvtx.domain, "work", entries, sizeof(entries) / sizeof(entries[0]),
-                        sizeof(struct nvt_work_payload));
+    nvtx.work_schema = nvt_nvtx_schema(nvtx.domain, "work", entries, NVT_COUNT_OF(entries),
+                                       sizeof(struct nvt_work_payload));
     return nvtx;
 }
 

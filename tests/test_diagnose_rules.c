@@ -1034,6 +1034,43 @@ static void a_late_host_is_a_straggler_of_its_group(void **state)
     free(findings.items);
 }
 
+/* What is said of some of three traces. */
+static const struct {
+    size_t from, count;
+    const char *const lines[7]; /* of all of them */
+} missing[] = {
+    {0,
+     1,
+     {"20 of 51 rules skipped: no device operations in the trace (nvtally record --trace "
+      "kernel, on a ",
+      "1 of 51 rules skipped: no API calls in the trace",
+      "2 of 51 rules skipped: no memory events in the trace",
+      "4 of 51 rules skipped: no iterations in the trace",
+      "; for training, nvtally record --pytorch)\n",
+      " rules skipped: no OS calls, CPU samples, machine samples",
+      "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+    {1,
+     1,
+     {"2 of 51 rules skipped: no memory events in the trace (",
+      "9 of 51 rules skipped: no NVTX ranges in the trace",
+      "3 of 51 rules skipped: no GPU metrics in the trace (nvtally record --trace "
+      "metrics)\n",
+      " rules skipped: no OS calls, CPU samples, machine samples",
+      "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+    {0,
+     2,
+     {"2 of 51 rules skipped: no memory events in the traces (",
+      "4 of 51 rules skipped: no iterations in the traces",
+      "3 of 51 rules skipped: no GPU metrics in the traces",
+      " rules skipped: no OS calls, CPU samples, machine samples",
+      "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+    {0,
+     3,
+     {"3 of 51 rules skipped: no GPU metrics in the traces",
+      " rules skipped: no OS calls, CPU samples, machine samples",
+      "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
+};
+
 /* A line for each kind of record that is missing, and none where a trace has it. */
 static void what_rules_could_not_look_at_is_said(void **state)
 {
@@ -1047,53 +1084,19 @@ static void what_rules_could_not_look_at_is_said(void **state)
              make_program(&(struct program){.kernels = 4, .kernel_ns = 80000, .no_ranges = 1})},
         {.trace = make_program(
              &(struct program){.kernels = 4, .kernel_ns = 80000, .leak_bytes = 1024})}};
-    static const struct {
-        size_t from, count;
-        const char *const lines[7]; /* of all of them */
-    } cases[] = {
-        {0,
-         1,
-         {"20 of 51 rules skipped: no device operations in the trace (nvtally record --trace "
-          "kernel, on a ",
-          "1 of 51 rules skipped: no API calls in the trace",
-          "2 of 51 rules skipped: no memory events in the trace",
-          "4 of 51 rules skipped: no iterations in the trace",
-          "; for training, nvtally record --pytorch)\n",
-          " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
-        {1,
-         1,
-         {"2 of 51 rules skipped: no memory events in the trace (",
-          "9 of 51 rules skipped: no NVTX ranges in the trace",
-          "3 of 51 rules skipped: no GPU metrics in the trace (nvtally record --trace "
-          "metrics)\n",
-          " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
-        {0,
-         2,
-         {"2 of 51 rules skipped: no memory events in the traces (",
-          "4 of 51 rules skipped: no iterations in the traces",
-          "3 of 51 rules skipped: no GPU metrics in the traces",
-          " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
-        {0,
-         3,
-         {"3 of 51 rules skipped: no GPU metrics in the traces",
-          " rules skipped: no OS calls, CPU samples, machine samples",
-          "2 of 51 rules skipped: no torch.profiler operators without a GPU in the trace"}},
-    };
-    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
-        struct nvt_input input = {.traces = traces + cases[i].from, .trace_count = cases[i].count};
+    for (size_t i = 0; i < NVT_COUNT_OF(missing); i++) {
+        struct nvt_input input = {.traces = traces + missing[i].from,
+                                  .trace_count = missing[i].count};
         struct nvt_buffer text = {0};
         size_t lines = 0;
         assert_int_equal(nvt_diagnose_missing(&input, &text, NULL), 0);
         assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
         for (size_t at = 0; at < text.size; at++)
             lines += text.data[at] == '\n';
-        for (size_t j = 0; j < 7 && cases[i].lines[j]; j++) {
-            lines -= cases[i].lines[j][0] != ';';
-            if (!strstr((const char *)text.data, cases[i].lines[j]))
-                fail_msg("%zu: no \"%s\" in\n%s", i, cases[i].lines[j], (const char *)text.data);
+        for (size_t j = 0; j < 7 && missing[i].lines[j]; j++) {
+            lines -= missing[i].lines[j][0] != ';';
+            if (!strstr((const char *)text.data, missing[i].lines[j]))
+                fail_msg("%zu: no \"%s\" in\n%s", i, missing[i].lines[j], (const char *)text.data);
         }
         assert_int_equal(lines, 0);
         nvt_buffer_free(&text);

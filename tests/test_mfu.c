@@ -78,9 +78,6 @@ static void operators_have_the_work_of_their_shapes(void **state)
 }
 
 /* Of 2 images: 3 planes of 8 x 8 to 4 of 4 x 4 by 4 * 3 * 3 * 3 weights, 2 * 2 * 16 * 108 FLOPs. */
-static void convolutions_have_the_work_of_their_shapes(void **state)
-{
-    (void)state;
 #define FORWARD(transposed)                                                                        \
     9,                                                                                             \
     {                                                                                              \
@@ -91,71 +88,74 @@ static void convolutions_have_the_work_of_their_shapes(void **state)
     {                                                                                              \
         "", "", "", "[4]", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", mask              \
     }
-    static const struct {
-        const char *name;
-        struct nvt_shapes shapes;
-        const char *work; /* NULL: it is not known */
-    } cases[] = {
-        {"aten::convolution",
-         {9, 9, {4, 4, 1}, {{2, 3, 8, 8}, {4, 3, 3, 3}, {4}}, {"float"}, FORWARD("False")},
-         "{\"flops\":6912,\"bytes\":2480,\"precision\":\"fp32\"}"},
-        /* From 4 x 4 to more. */
-        {"aten::convolution",
-         {9, 9, {4, 4, 1}, {{2, 4, 4, 4}, {4, 3, 3, 3}, {4}}, {"float"}, FORWARD("True")},
-         "{\"flops\":6912,\"bytes\":944,\"precision\":\"fp32\"}"},
-        /* 6 groups of one plane each, the same stride everywhere: 64 places, 54 weights. */
-        {"aten::convolution",
-         {9,
-          9,
-          {4, 4, 0},
-          {{2, 6, 8, 8}, {6, 1, 3, 3}},
-          {"c10::Half"},
-          9,
-          {"", "", "", "[1]", "[1]", "[1]", "False", "[0]", "6"}},
-         "{\"flops\":13824,\"bytes\":3180,\"precision\":\"fp16\"}"},
-        {"aten::convolution_backward",
-         {11,
-          11,
-          {4, 4, 4},
-          {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
-          {"float"},
-          BACKWARD("[True, True, False]")},
-         "{\"flops\":13824,\"bytes\":4448,\"precision\":\"fp32\"}"},
-        {"aten::convolution_backward",
-         {11,
-          11,
-          {4, 4, 4},
-          {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
-          {"float"},
-          BACKWARD("[False, True, True]")},
-         "{\"flops\":6912,\"bytes\":2480,\"precision\":\"fp32\"}"},
-        /* No gradient of input or weights, no mask, no stride, a kernel larger than the image, another number of dimensions. */
-        {"aten::convolution_backward",
-         {11,
-          11,
-          {4, 4, 4},
-          {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
-          {"float"},
-          BACKWARD("[False, False, True]")},
-         NULL},
-        {"aten::convolution_backward",
-         {11, 11, {4, 4, 4}, {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}}, {"float"}, BACKWARD("")},
-         NULL},
-        {"aten::convolution",
-         {9, 9, {4, 4}, {{2, 3, 8, 8}, {4, 3, 3, 3}}, {"float"}, 0, {""}},
-         NULL},
-        {"aten::convolution",
-         {9, 9, {4, 4}, {{2, 3, 8, 8}, {4, 3, 11, 11}}, {"float"}, FORWARD("False")},
-         NULL},
-        {"aten::convolution",
-         {9, 9, {4, 3}, {{2, 3, 8, 8}, {4, 3, 3}}, {"float"}, FORWARD("False")},
-         NULL},
-    };
-    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+static const struct {
+    const char *name;
+    struct nvt_shapes shapes;
+    const char *work; /* NULL: it is not known */
+} convolutions[] = {
+    {"aten::convolution",
+     {9, 9, {4, 4, 1}, {{2, 3, 8, 8}, {4, 3, 3, 3}, {4}}, {"float"}, FORWARD("False")},
+     "{\"flops\":6912,\"bytes\":2480,\"precision\":\"fp32\"}"},
+    /* From 4 x 4 to more. */
+    {"aten::convolution",
+     {9, 9, {4, 4, 1}, {{2, 4, 4, 4}, {4, 3, 3, 3}, {4}}, {"float"}, FORWARD("True")},
+     "{\"flops\":6912,\"bytes\":944,\"precision\":\"fp32\"}"},
+    /* 6 groups of one plane each, the same stride everywhere: 64 places, 54 weights. */
+    {"aten::convolution",
+     {9,
+      9,
+      {4, 4, 0},
+      {{2, 6, 8, 8}, {6, 1, 3, 3}},
+      {"c10::Half"},
+      9,
+      {"", "", "", "[1]", "[1]", "[1]", "False", "[0]", "6"}},
+     "{\"flops\":13824,\"bytes\":3180,\"precision\":\"fp16\"}"},
+    {"aten::convolution_backward",
+     {11,
+      11,
+      {4, 4, 4},
+      {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
+      {"float"},
+      BACKWARD("[True, True, False]")},
+     "{\"flops\":13824,\"bytes\":4448,\"precision\":\"fp32\"}"},
+    {"aten::convolution_backward",
+     {11,
+      11,
+      {4, 4, 4},
+      {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
+      {"float"},
+      BACKWARD("[False, True, True]")},
+     "{\"flops\":6912,\"bytes\":2480,\"precision\":\"fp32\"}"},
+    /* No gradient of input or weights, no mask, no stride, a kernel larger than the image, another number of dimensions. */
+    {"aten::convolution_backward",
+     {11,
+      11,
+      {4, 4, 4},
+      {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}},
+      {"float"},
+      BACKWARD("[False, False, True]")},
+     NULL},
+    {"aten::convolution_backward",
+     {11, 11, {4, 4, 4}, {{2, 4, 4, 4}, {2, 3, 8, 8}, {4, 3, 3, 3}}, {"float"}, BACKWARD("")},
+     NULL},
+    {"aten::convolution", {9, 9, {4, 4}, {{2, 3, 8, 8}, {4, 3, 3, 3}}, {"float"}, 0, {""}}, NULL},
+    {"aten::convolution",
+     {9, 9, {4, 4}, {{2, 3, 8, 8}, {4, 3, 11, 11}}, {"float"}, FORWARD("False")},
+     NULL},
+    {"aten::convolution",
+     {9, 9, {4, 3}, {{2, 3, 8, 8}, {4, 3, 3}}, {"float"}, FORWARD("False")},
+     NULL},
+};
+
+static void convolutions_have_the_work_of_their_shapes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NVT_COUNT_OF(convolutions); i++) {
         char work[NVT_OPERATOR_WORK_MAX] = "";
-        const int has = nvt_operator_work(cases[i].name, &cases[i].shapes, work);
-        assert_true(nvt_is_operator_with_work(cases[i].name));
-        if (has != (cases[i].work != NULL) || (has && strcmp(work, cases[i].work) != 0))
+        const int has = nvt_operator_work(convolutions[i].name, &convolutions[i].shapes, work);
+        assert_true(nvt_is_operator_with_work(convolutions[i].name));
+        if (has != (convolutions[i].work != NULL) ||
+            (has && strcmp(work, convolutions[i].work) != 0))
             fail_msg("case %zu: %d %s", i, has, work);
     }
 }

@@ -505,6 +505,7 @@ static void reads_whole_events_before_a_cut(void **state)
         assert_string_equal(
             trace->warning,
             "ends in the middle, after event 1: what was written until then was read");
+        assert_true(trace->is_truncated);
         nvt_trace_free(trace);
     }
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,", "ends in the middle");
@@ -516,6 +517,7 @@ static void warns_of_a_profile_without_events(void **state)
     (void)state;
     struct nvt_trace *trace = read_text("{\"schemaVersion\":1,\"traceEvents\":[]}");
     assert_string_equal(trace->warning, "is a profile without any event");
+    assert_false(trace->is_truncated);
     nvt_trace_free(trace);
 }
 

@@ -643,6 +643,7 @@ static void a_cut_file_is_read_as_far_as_it_goes(void **state)
     assert_int_equal(trace->ranges.count, 20);
     assert_int_equal(trace->ranges.flags[19], NVT_RANGE_UNCLOSED);
     assert_non_null(strstr(trace->warning, "ends in the middle"));
+    assert_true(trace->is_truncated);
     nvt_trace_free(trace);
 }
 

@@ -291,6 +291,7 @@ static void cut_files_have_whole_records(void **state)
     check_device(trace);
     check_host(trace);
     assert_non_null(strstr(trace->warning, "ends in the middle"));
+    assert_true(trace->is_truncated);
     nvt_trace_free(trace);
     free(text);
 }

@@ -156,6 +156,7 @@ static void a_cut_file_has_its_whole_planes(void **state)
     assert_int_equal(trace->apis.count, 1);
     assert_int_equal(trace->ops.count, 0);
     assert_non_null(strstr(trace->warning, "ends in the middle"));
+    assert_true(trace->is_truncated);
     nvt_trace_free(trace);
 }
 

@@ -141,6 +141,7 @@ static struct nvt_trace *random_trace(uint32_t rows_most)
     set_details(trace);
     trace->origin_ns = (int64_t)draw();
     trace->is_late = (int)below(2);
+    trace->is_truncated = (int)below(2);
     nvt_trace_warn(trace, "something is missing");
     nvt_trace_note(trace, "a note");
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
@@ -433,6 +434,7 @@ static void claims_need_bytes(void **unused)
         assert_int_equal(trace->externals.count, count == 32 ? 32 : 0);
         assert_non_null(
             strstr(trace->warning, count == 32 ? "was cut off" : "kind 15 is malformed"));
+        assert_true(trace->is_truncated);
         nvt_trace_free(trace);
     }
 }

@@ -444,6 +444,40 @@ static struct cli_result command(const char *const words[])
 
 #define COMMAND(...) command((const char *const[]){__VA_ARGS__, NULL})
 
+/* What lies in no window is a note, and where there is a command line for it, no crash. */
+static void expect_empty_windows(void)
+{
+    struct cli_result result = COMMAND("stats", "t.nvt", "--filter-time", "100s/");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nothing begins in the window"));
+    cli_result_free(&result);
+    /* Also where memory is still in use that was allocated before. */
+    result =
+        cli_run((const char *const[]){"nvtally", "stats", "-r", "nvtx_sum", "--filter-time",
+                                      "900s/901s", "docs/results/h100/traces/pytorch.nvt", NULL});
+    cli_expect_status(&result, 0);
+    /* How long it is counts from its beginning, as the option does. */
+    assert_non_null(strstr(result.err, "nothing begins in the window: the trace is 9.22 s long ("));
+    assert_non_null(strstr(result.err, " ns in tables)"));
+    cli_result_free(&result);
+    result = COMMAND("diagnose", "t.nvt", "--filter-time", "100s/");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "nothing begins in the window"));
+    assert_null(strstr(result.out, "second half"));
+    /* Each rule looked, or says why not. */
+    unsigned sum = 0, all = 0, some = 0;
+    for (const char *at = result.out; (at = strstr(at, " rules ")); at++) {
+        const char *line = at;
+        while (line > result.out && line[-1] != '\n')
+            line--;
+        if (sscanf(line, "%u of %u rules", &some, &all) == 2)
+            sum += some;
+    }
+    assert_true(all > 40);
+    assert_int_equal(sum, all);
+    cli_result_free(&result);
+}
+
 /* In every command that takes traces, of which tables and documents tell. */
 static void commands_take_windows(void **state)
 {
@@ -495,36 +529,7 @@ static void commands_take_windows(void **state)
     cli_expect_status(&result, 0);
     assert_null(strstr(result.out, ",4,4,"));
     cli_result_free(&result);
-    /* What lies in no window is a note, and where there is a command line for it, no crash. */
-    result = COMMAND("stats", "t.nvt", "--filter-time", "100s/");
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "nothing begins in the window"));
-    cli_result_free(&result);
-    /* Also where memory is still in use that was allocated before. */
-    result =
-        cli_run((const char *const[]){"nvtally", "stats", "-r", "nvtx_sum", "--filter-time",
-                                      "900s/901s", "docs/results/h100/traces/pytorch.nvt", NULL});
-    cli_expect_status(&result, 0);
-    /* How long it is counts from its beginning, as the option does. */
-    assert_non_null(strstr(result.err, "nothing begins in the window: the trace is 9.22 s long ("));
-    assert_non_null(strstr(result.err, " ns in tables)"));
-    cli_result_free(&result);
-    result = COMMAND("diagnose", "t.nvt", "--filter-time", "100s/");
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "nothing begins in the window"));
-    assert_null(strstr(result.out, "second half"));
-    /* Each rule looked, or says why not. */
-    unsigned sum = 0, all = 0, some = 0;
-    for (const char *at = result.out; (at = strstr(at, " rules ")); at++) {
-        const char *line = at;
-        while (line > result.out && line[-1] != '\n')
-            line--;
-        if (sscanf(line, "%u of %u rules", &some, &all) == 2)
-            sum += some;
-    }
-    assert_true(all > 40);
-    assert_int_equal(sum, all);
-    cli_result_free(&result);
+    expect_empty_windows();
 }
 
 /* The ranges that name the configurations lie around the window: their traces are told apart nevertheless. */

@@ -80,5 +80,6 @@ const char *trace_difference(const struct nvt_trace *before, const struct nvt_tr
                  (long long)after->last_ns, (long long)after->levels_ns);
         found = text;
     }
-    return found;
+    return !found && before->is_truncated != after->is_truncated ? "one of them is truncated"
+                                                                 : found;
 }

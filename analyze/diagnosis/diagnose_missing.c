@@ -211,11 +211,11 @@ int nvt_diagnose_looked(const struct nvt_input *input, struct nvt_buffer *lines,
     return failed || nvt_buffer_printf(lines, "\n") ? nvt_fail(err, "out of memory") : 0;
 }
 
-/* Whether what is missing can have been lost with the part of a trace that could not be read: readers warn that the rest was read. */
-static int has_cut(const struct nvt_input *input)
+/* Whether what is missing can have been lost with the part of a trace that could not be read. */
+static int has_truncated(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].trace->warning && strstr(input->traces[i].trace->warning, " was read"))
+        if (input->traces[i].trace->is_truncated)
             return 1;
     return 0;
 }
@@ -227,7 +227,7 @@ static const char *remedy_of(const struct nvt_input *input, size_t record)
     /* Of a program that nobody knows ours can record the next run. */
     const char *remedy =
         records[record].remedies[recorder == NVT_BY_OTHERS ? NVT_BY_NVTALLY : recorder];
-    if (has_cut(input))
+    if (has_truncated(input))
         return "";
     if (!nvt_was_recorded(input, records[record].level))
         return remedy;
@@ -253,7 +253,7 @@ static int put_no_device(size_t skipped[RECORDS + 1], size_t rules, struct nvt_b
 /* What of the input has none. */
 static const char *place_of(const struct nvt_input *input)
 {
-    if (has_cut(input))
+    if (has_truncated(input))
         return "part that could be read";
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->is_part)
@@ -276,7 +276,7 @@ int nvt_diagnose_lack(const struct nvt_input *input, unsigned need, const char *
         remedy = records[i].remedies[0] ? remedy_of(input, i) : "";
     }
     /* There may be some outside of it. */
-    if (nvt_input_has_part(input) || has_cut(input)) {
+    if (nvt_input_has_part(input) || has_truncated(input)) {
         level = NULL;
         remedy = "";
     }
@@ -311,7 +311,7 @@ static int put_host(const struct nvt_input *input, const size_t skipped[RECORDS 
                  : !rest ? " or "
                          : ", ",
                  records[i].what);
-        if (!has_cut(input) && !nvt_was_recorded(input, records[i].level))
+        if (!has_truncated(input) && !nvt_was_recorded(input, records[i].level))
             snprintf(levels + strlen(levels), sizeof(levels) - strlen(levels), "%s%s",
                      *levels ? "," : "", records[i].level);
     }

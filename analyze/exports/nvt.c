@@ -233,6 +233,8 @@ static uint32_t put_facts(struct writing *writing)
         put_nvt_number(writing, NVT_TABLES_CUT, trace->cut_ns, &count);
     if (trace->warning)
         put_fact(writing, NVT_TABLES_WARNING, trace->warning, &count);
+    if (trace->is_truncated)
+        put_nvt_number(writing, NVT_TABLES_TRUNCATED, 1, &count);
     if (trace->notes && strlen(trace->notes) <= NVT_TABLES_FACT_BYTES)
         put_fact(writing, NVT_TABLES_NOTES, trace->notes, &count);
     return count;

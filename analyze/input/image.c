@@ -157,6 +157,7 @@ static void take_state(struct nvt_trace *trace, const struct nvt_trace *from)
     trace->was_stopped = from->was_stopped;
     trace->goes_on = from->goes_on;
     trace->is_late = from->is_late;
+    trace->is_truncated = from->is_truncated;
     trace->loop = from->loop;
 }
 

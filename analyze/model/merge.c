@@ -303,6 +303,7 @@ static void take_state(const struct merging *merging)
     whole->was_stopped |= from->was_stopped;
     whole->goes_on |= from->goes_on;
     whole->is_late |= from->is_late;
+    whole->is_truncated |= from->is_truncated;
     if (open && (!whole->open_ns || open > whole->open_ns))
         whole->open_ns = open;
     if (from->step_name && !whole->step_name)

@@ -17,6 +17,7 @@
 #define NVT_TABLES_STOPPED         "stopped" /* "1": trace->was_stopped */
 #define NVT_TABLES_OPEN            "open"    /* trace->open_ns */
 #define NVT_TABLES_WARNING         "warning"
+#define NVT_TABLES_TRUNCATED       "truncated" /* "1": trace->is_truncated */
 #define NVT_TABLES_NOTES           "notes"
 #define NVT_TABLES_PART            "part" /* "1": trace->is_part */
 #define NVT_TABLES_CUT             "cut"  /* trace->cut_ns */

@@ -207,16 +207,31 @@ int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *val
     return nvt_fact_add(trace, &row) == NVT_NONE ? -1 : 0;
 }
 
-void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void warn(struct nvt_trace *trace, const char *format,
+                                                       va_list arguments)
 {
+    char text[512];
     if (trace->warning)
         return;
-    char text[512];
+    vsnprintf(text, sizeof(text), format, arguments);
+    trace->warning = strdup(text);
+}
+
+void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    warn(trace, format, arguments);
     va_end(arguments);
-    trace->warning = strdup(text);
+}
+
+void nvt_trace_warn_truncated(struct nvt_trace *trace, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    warn(trace, format, arguments);
+    va_end(arguments);
+    trace->is_truncated = 1;
 }
 
 void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)

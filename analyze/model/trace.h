@@ -457,34 +457,30 @@ struct nvt_trace {
     struct nvt_strings *strings;
     char *path;         /* the file it came from */
     const char *format; /* the name of a reader: static text */
-    uint32_t
-        step_name; /* string: its recorder says that ranges of this name are iterations; 0: it says of none */
+    uint32_t step_name; /* string: ranges that its recorder calls iterations; 0: it names none */
     enum nvt_recorder recorder; /* as that reader states it (readers/reader.h), */
     int tells_mpi_peers;        /* which rank each call is about, as that reader states it */
     int64_t origin_ns;          /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns;  /* of anything in it (set by nvt_trace_finish) */
-    int64_t
-        levels_ns; /* until when memory and counters are known: last_ns, or where a window ends before it */
+    int64_t levels_ns; /* until when memory and counters are known: last_ns, or a window's end */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     int was_finished; /* its rows are those of a trace that was finished: what that notes is noted, and */
     int has_extent;    /* then: first_ns, last_ns and levels_ns are set */
     int is_part;       /* a window was cut out of it: results of the whole are not its own */
     int64_t before_ns; /* how much a window left out in front of first_ns (nvt_trace_begin) */
-    int64_t
-        cut_ns; /* when a window that is given by moments ends, of which nothing behind it is known; 0: none does */
-    int64_t
-        open_ns; /* where the recording has no end, or ended before its threads: until when what it knows of them goes (as their ended_ns); else 0 */
+    int64_t cut_ns;  /* end of a window given by moments, behind which nothing is known; 0: none */
+    int64_t open_ns; /* it has no end, or its threads have none: the last known of them; else 0 */
     int was_stopped; /* the command did not end by itself, with exit status 0 */
     int goes_on;     /* then: it is being recorded still */
     int is_late; /* what its processes did first is not in it: it was cut off, or not captured */
+    int is_truncated;         /* the rest of its file could not be read: nvt_trace_warn_truncated */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
     /* What analyses found out of each string that was there when the trace was finished, 0: nothing yet; by whoever comes first, on any
      * thread. NULL: it is not kept. */
     _Atomic unsigned char *name_facts;
     uint32_t name_fact_count;
     const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */
-    unsigned
-        loop; /* which name the program gives to them (loop_names.h), where none are called iteration; 0: none */
+    unsigned loop; /* where none are called iteration: the program's name for them (loop_names.h) */
     char *warning; /* one line about what could not be read, or NULL */
     char *notes;   /* lines, each with its '\n', about what is not in the recording, or NULL */
 #define NVT_MEMBER(member, row, columns, ...) struct nvt_##member member;
@@ -548,6 +544,10 @@ uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *valu
 
 /* Set trace->warning (the first one is kept), without the path, which the printer puts before it. */
 void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Warn that only what stands before some place of the file was read: what the trace lacks may stand behind it (is_truncated). */
+void nvt_trace_warn_truncated(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Events and device records of all threads that are known to be lost. */

@@ -268,9 +268,10 @@ static int cut(void *context)
         return -1;
     if (parser->reader.only_names)
         return 0;
-    nvt_trace_warn(parser->reader.trace,
-                   "ends in the middle, after event %llu: what was written until then was read",
-                   (unsigned long long)parser->reader.events);
+    nvt_trace_warn_truncated(
+        parser->reader.trace,
+        "ends in the middle, after event %llu: what was written until then was read",
+        (unsigned long long)parser->reader.events);
     return 0;
 }
 

@@ -55,7 +55,7 @@ struct nvt_kineto_parser {
     struct nvt_kineto_group group;
     struct nvt_buffer ranks; /* of a list of them, as text */
     struct nvt_buffer id;    /* of the event, if it has one */
-    struct nvt_buffer scope; /* of that, likewise */
+    struct nvt_buffer scope; /* of its id, if that has one */
     int has_id, is_local;    /* local: of its process */
     int leaves_out; /* items of the list that are no events, which are counted; else they end the reading */
     uint64_t items;

@@ -382,8 +382,8 @@ static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
     struct nvt_error copy = *damage;
     char text[600];
     copy.file[0] = 0;
-    nvt_trace_warn(trace, "%s: what comes before it was read",
-                   nvt_error_text(&copy, text, sizeof(text)));
+    nvt_trace_warn_truncated(trace, "%s: what comes before it was read",
+                             nvt_error_text(&copy, text, sizeof(text)));
 }
 
 /* Keep a chunk of events or device rows for later. Nothing else depends on it, and it depends on
@@ -520,7 +520,8 @@ static int read_beginning(const char *path, int64_t most, struct nvt_trace *trac
     else if (!reader.ended && nvt_trace_meta(trace, "copy"))
         nvt_trace_note(trace, "a copy of a recording that went on: what was recorded until then");
     else if (!reader.ended)
-        nvt_trace_warn(trace, "the recording was cut off: what was written until then was read");
+        nvt_trace_warn_truncated(trace,
+                                 "the recording was cut off: what was written until then was read");
     if (!status && nvt_file_complete(&reader))
         status = nvt_fail_at(err, path, -1, "out of memory");
     free_reader(&reader);

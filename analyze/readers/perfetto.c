@@ -410,10 +410,10 @@ static void note_counts(const struct nvt_perfetto *reader, int cut)
         if (notes[i].count)
             nvt_trace_note(trace, "%s (%" PRIu64 ")", notes[i].what, notes[i].count);
     if (cut)
-        nvt_trace_warn(trace,
-                       "ends in the middle, after packet %" PRIu64
-                       ": what was written until then was read",
-                       reader->packets);
+        nvt_trace_warn_truncated(trace,
+                                 "ends in the middle, after packet %" PRIu64
+                                 ": what was written until then was read",
+                                 reader->packets);
 }
 
 static void release(struct nvt_perfetto *reader)

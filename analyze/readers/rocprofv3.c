@@ -396,7 +396,7 @@ static int finish(struct reader *reader)
 {
     struct nvt_trace *trace = reader->file.trace;
     if (reader->is_cut) {
-        nvt_trace_warn(trace, "ends in the middle: what was written until then was read");
+        nvt_trace_warn_truncated(trace, "ends in the middle: what was written until then was read");
         if (end_process(reader))
             return -1;
     }

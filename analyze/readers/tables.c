@@ -178,6 +178,8 @@ static int set_fact(struct nvt_tables_reading *reading, const char *name, const 
         return set_notes(trace, value);
     if (!strcmp(name, NVT_TABLES_LATE))
         trace->is_late = !strcmp(value, "1");
+    if (!strcmp(name, NVT_TABLES_TRUNCATED))
+        trace->is_truncated = !strcmp(value, "1");
     if (!strcmp(name, NVT_TABLES_STOPPED))
         trace->was_stopped = !strcmp(value, "1");
     if (!strcmp(name, NVT_TABLES_OPEN))
@@ -296,8 +298,8 @@ static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
     copy.file[0] = 0;
     free(trace->warning);
     trace->warning = NULL;
-    nvt_trace_warn(trace, "%s: what comes before it was read",
-                   nvt_error_text(&copy, text, sizeof(text)));
+    nvt_trace_warn_truncated(trace, "%s: what comes before it was read",
+                             nvt_error_text(&copy, text, sizeof(text)));
 }
 
 /* Where the trace was found to begin and end when it was written: nvt_trace_finish sees to the rest. */
@@ -345,7 +347,7 @@ static int read_file(struct nvt_tables_reading *reading, struct nvt_error *err)
     else if (is_damaged)
         warn(trace, &damage);
     else if (!reading->ended || !has_all_rows(reading))
-        nvt_trace_warn(trace, "the file was cut off: what is in it was read");
+        nvt_trace_warn_truncated(trace, "the file was cut off: what is in it was read");
     else
         set_extent(reading);
     return 0;

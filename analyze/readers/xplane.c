@@ -330,7 +330,8 @@ static int read_xplane(const char *path, struct nvt_trace *trace, struct nvt_err
         if (!kineto->events)
             nvt_trace_warn(trace, "is an XPlane without any event");
         if (cut)
-            nvt_trace_warn(trace, "ends in the middle of a plane: those before it were read");
+            nvt_trace_warn_truncated(trace,
+                                     "ends in the middle of a plane: those before it were read");
         if (xplane->aggregated)
             nvt_trace_note(trace, "left out: counts of events without times (%" PRIu64 ")",
                            xplane->aggregated);

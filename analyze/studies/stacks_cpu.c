@@ -14,7 +14,7 @@ struct samples {
     struct nvt_thread_ranges ranges;
     struct nvt_pairs
         pairs; /* row around and 1, row of call_frames and 1: so each path is walked once */
-    struct nvt_pairs inside; /* the same of samples in typical iterations */
+    struct nvt_pairs inside; /* those of samples in typical iterations alone */
     uint32_t *names;         /* of each function; NVT_NONE: not yet */
     uint32_t *innermost;     /* of each sample: the range, NVT_NONE: none */
     uint32_t *depth;         /* of each row of call_frames: how many are around it */

@@ -11,6 +11,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/json.h"
+#include "../../lib/keyed_number.h"
 
 enum { LOOKS_MS = 500, PAUSE = 9 /* times that reading took */ };
 /* Of .nvt files, half a million events or so. */
@@ -270,16 +271,9 @@ static int start_watcher(struct nvt_editions *editions)
 /* Bytes that this process has read, of whatever; 0: unknown. */
 static int64_t bytes_read(void)
 {
-    static const char key[] = "rchar: "; /* proc(5): the first line */
-    char line[64];
-    int64_t bytes = 0;
-    FILE *file = fopen("/proc/self/io", "re");
-    if (!file)
-        return 0;
-    if (fgets(line, sizeof(line), file) && !strncmp(line, key, strlen(key)))
-        bytes = strtoll(line + strlen(key), NULL, 10);
-    (void)fclose(file);
-    return bytes;
+    uint64_t bytes = 0;
+    (void)nvt_keyed_number("/proc/self/io", "rchar:", 10, &bytes);
+    return (int64_t)bytes;
 }
 
 /* Until the first edition is there, or patience ends. 0, or -1 with err: there will be none. */

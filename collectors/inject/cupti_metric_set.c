@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/count_of.h"
+
 static CUptiResult new_host(const struct nvt_cupti_pm *pm, int what, const char *chip,
                             const uint8_t *availability, void **host)
 {
@@ -106,7 +108,7 @@ CUptiResult nvt_metric_set_make(struct nvt_metric_set *set, const struct nvt_cup
                                 size_t size)
 {
     const struct chip on = {what, chip, availability};
-    const uint32_t most = sizeof(set->names) / sizeof(*set->names);
+    const uint32_t most = NVT_COUNT_OF(set->names);
     *set = (struct nvt_metric_set){.count = count < most ? count : most};
     memcpy(set->names, names, set->count * sizeof(*names));
     *refused = 0;
