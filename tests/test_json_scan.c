@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/readers/json_parts.h"
+#include "../analyze/readers/json_ahead.h"
 #include "../lib/count_of.h"
 #include "cli.h"
 #include "random_kit.h"

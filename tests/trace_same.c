@@ -71,6 +71,8 @@ const char *trace_difference(const struct nvt_trace *before, const struct nvt_tr
     found = found ? found : find_in_lines("format", before->format, after->format, text, size);
     found = found ? found : find_in_lines("warning", before->warning, after->warning, text, size);
     found = found ? found : find_in_lines("notes", before->notes, after->notes, text, size);
+    if (!found && before->is_truncated != after->is_truncated)
+        found = "one of them is truncated";
     if (!found && (before->origin_ns != after->origin_ns || before->first_ns != after->first_ns ||
                    before->last_ns != after->last_ns || before->levels_ns != after->levels_ns ||
                    before->is_late != after->is_late)) {
@@ -80,6 +82,5 @@ const char *trace_difference(const struct nvt_trace *before, const struct nvt_tr
                  (long long)after->last_ns, (long long)after->levels_ns);
         found = text;
     }
-    return !found && before->is_truncated != after->is_truncated ? "one of them is truncated"
-                                                                 : found;
+    return found;
 }

@@ -14,7 +14,7 @@
 /*
  * Whether push/pop range i lies within `outer`, a lower row of the same thread. One that never ended
  * holds whatever its thread began up to its `end`, the last that is known of the thread or of that part of the recording
- * (analyze/readers/nvt_parts.h), and lies in none that did end.
+ * (analyze/readers/nvt_dormant.h), and lies in none that did end.
  */
 static inline int nvt_nests_in(const struct nvt_ranges *ranges, uint32_t i, uint32_t outer)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "json_parts.h"
+#include "json_ahead.h"
 
 struct stream {
     const char *path;

@@ -44,7 +44,7 @@ struct nvt_json_handler {
 };
 
 /*
- * How items of a long list of objects are read ahead, on other threads (json_parts.h): `handler` is called for what is in a part of
+ * How items of a long list of objects are read ahead, on other threads (json_ahead.h): `handler` is called for what is in a part of
  * the file, with what `make` made, which holds the items that were read whole until `take` has them. What is not a whole item ends
  * a part (-1): the stream reads it again, and says what is wrong.
  */

@@ -5,7 +5,7 @@
 #include "../model/column.h"
 #include "../model/parallel.h"
 #include "nvt.h"
-#include "nvt_parts.h"
+#include "nvt_dormant.h"
 
 static void convert(const struct nvt_file_reader *reader, int64_t origin, int64_t *times,
                     uint32_t count)

@@ -51,15 +51,22 @@ static struct nvt_cell cell_of(const struct nvt_record *record, const char *key,
     return NVT_NULL;
 }
 
-static int fill_runs(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err)
+/* Those of all records. 0, or -1 when out of memory. */
+static int take_keys(struct keys *keys, const struct nvt_input *input)
 {
-    const struct nvt_input *input = made->sql->input;
-    struct keys keys = {0};
     int status = 0;
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++)
             for (size_t m = 0; m < input->runs[i]->records[k].count && !status; m++)
-                status = take_key(&keys, &input->runs[i]->records[k].members[m]);
+                status = take_key(keys, &input->runs[i]->records[k].members[m]);
+    return status;
+}
+
+static int fill_runs(struct nvt_made *made, struct nvt_table *table, struct nvt_error *err)
+{
+    const struct nvt_input *input = made->sql->input;
+    struct keys keys = {0};
+    int status = take_keys(&keys, input);
     for (size_t i = 0; i < input->run_count && !status; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             nvt_table_put(table, input->runs[i]->path);
@@ -77,11 +84,7 @@ int nvt_sql_list_runs(struct nvt_sql *sql, struct nvt_error *err)
     static const struct nvt_column file = {"file", NVT_NAMES};
     const struct nvt_input *input = sql->input;
     struct keys keys = {0};
-    int status = 0;
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++)
-            for (size_t m = 0; m < input->runs[i]->records[k].count && !status; m++)
-                status = take_key(&keys, &input->runs[i]->records[k].members[m]);
+    int status = take_keys(&keys, input);
     /* As many as a table of SQLite's may have, less the first. */
     const size_t count = keys.count < 1999 ? keys.count : 1999;
     struct nvt_column *columns = status ? NULL : calloc(count + 1, sizeof(*columns));

@@ -6,7 +6,7 @@
  *
  * So a pop may come whose push was not recorded: it finds no open range of its domain in its thread, and is left out. What a thread had
  * open when recording was stopped it forgets with its next event, and the reader has it end with that part of the recording
- * (analyze/readers/nvt_parts.h). Of start/end ranges the id says whether their beginning was recorded; then their end is, whenever it
+ * (analyze/readers/nvt_dormant.h). Of start/end ranges the id says whether their beginning was recorded; then their end is, whenever it
  * comes.
  */
 #ifndef NVT_INJECT_DORMANT_H

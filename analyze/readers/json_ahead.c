@@ -1,4 +1,4 @@
-#include "json_parts.h"
+#include "json_ahead.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "nvt_parts.h"
+#include "nvt_dormant.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * record --dormant: a recording in parts. The facts `part 1`, `part 2`, … say from when to when each is, in ticks (the end 0: as far as
  * the trace goes), the fact `recorded` how many there are and how long they are together.
  */
-#ifndef NVT_PARTS_H
-#define NVT_PARTS_H
+#ifndef NVT_DORMANT_H
+#define NVT_DORMANT_H
 
 #include "nvt.h"
 

@@ -2,8 +2,8 @@
  * Parts of a JSON file's text (json_source.h) in their order, the items of each read ahead by threads. The thread that takes the parts
  * reads ahead as well while the one that it needs is not ready. A file of one part has no threads.
  */
-#ifndef NVT_JSON_PARTS_H
-#define NVT_JSON_PARTS_H
+#ifndef NVT_JSON_AHEAD_H
+#define NVT_JSON_AHEAD_H
 
 #include "json_scan.h"
 #include "json_source.h"
