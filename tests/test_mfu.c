@@ -244,10 +244,15 @@ static char *report_of(const char *device, const char *events)
     const char *argv[] = {"nvtally", "stats", path, "-r", "mfu", "-f", "csv", NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
-    char *text = strdup(result.out);
+    char *text;
+    assert_true(asprintf(&text, "%s%s", result.out, result.err) > 0);
     cli_result_free(&result);
     return text;
 }
+
+#define NO_PEAK                                                                                    \
+    "nvtally: note: no MFU without a peak: none is known of the host; run nvtally info --peak "    \
+    "there to measure and keep it\n"
 
 /* 2 * 4096^3 FLOPs are 137.438953472 GFLOP; in 200 us 687 TFLOP/s, 69.5 % of 989.4. */
 static void ranges_have_the_work_within_them(void **state)
@@ -260,20 +265,21 @@ static void ranges_have_the_work_within_them(void **state)
                                   BF16) "," LAUNCH("13", "1", "100") "," KERNEL("100", "200",
                                                                                 "100");
     char *text = report_of("NVIDIA H100 80GB HBM3", events);
-    assert_string_equal(text,
-                        "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
-                        ":ProfilerStep#1,1,400000,137.439,343.597,bf16,34.7,data sheet\n"
-                        ":forward,1,200000,137.439,687.195,bf16,69.5,data sheet\n"
-                        "cpu_op:aten::linear,1,200000,137.439,687.195,bf16,69.5,data sheet\n"
-                        "cpu_op:aten::mm,1,200000,137.439,687.195,bf16,69.5,data sheet\n");
+    assert_string_equal(
+        text, "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
+              ":ProfilerStep#1,1,400000,137.438953472,343.59738368,bf16,34.7,data sheet\n"
+              ":forward,1,200000,137.438953472,687.19476736,bf16,69.5,data sheet\n"
+              "cpu_op:aten::linear,1,200000,137.438953472,687.19476736,bf16,69.5,data sheet\n"
+              "cpu_op:aten::mm,1,200000,137.438953472,687.19476736,bf16,69.5,data sheet\n");
     free(text);
     /* A GPU that nobody knows: no share. */
     text = report_of("Some GPU", events);
-    assert_non_null(strstr(text, ":forward,1,200000,137.439,687.195,bf16,,\n"));
+    assert_non_null(strstr(text, ":forward,1,200000,137.438953472,687.19476736,bf16,,\n"));
     free(text);
     /* In 100 us it is more than there is: refused. */
     text = report_of("NVIDIA A100-SXM4-80GB", events);
-    assert_non_null(strstr(text, ":forward,1,200000,137.439,687.195,bf16,,above 100 %\n"));
+    assert_non_null(
+        strstr(text, ":forward,1,200000,137.438953472,687.19476736,bf16,,above 100 %\n"));
     free(text);
 }
 
@@ -290,9 +296,9 @@ static void work_on_the_host_belongs_to_iterations(void **state)
                                                                        "[\"float\",\"float\"]"));
     assert_string_equal(text,
                         "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
-                        ":ProfilerStep#1,1,400000,4.000,10.000,fp32,,\n"
-                        "cpu_op:aten::mm,2,100000,2.000,40.000,fp32,,\n"
-                        ":forward,1,50000,2.000,40.000,fp32,,\n");
+                        ":ProfilerStep#1,1,400000,4,10,fp32,,\n"
+                        "cpu_op:aten::mm,2,100000,2,40,fp32,,\n"
+                        ":forward,1,50000,2,40,fp32,,\n" NO_PEAK);
     free(text);
 }
 
@@ -315,10 +321,47 @@ static void profiles_have_convolutions_and_names(void **state)
                                                         "100", "50"));
     assert_string_equal(
         text, "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
-              "\":aten::mm, seq = 1, sizes = [[1000, 1000], [1000, 1000]]\",1,50000,2.000,40.000,,,"
+              "\":aten::mm, seq = 1, sizes = [[1000, 1000], [1000, 1000]]\",1,50000,2,40,,,"
               "type unknown\n"
-              "cpu_op:aten::convolution,1,20000,0.000,0.000,fp32,,\n");
+              "cpu_op:aten::convolution,1,20000,6.912e-06,0.0003456,fp32,,\n" NO_PEAK);
     free(text);
+}
+
+/* In names as roofline has them, 1e11 FLOPs in 200 us; a format that has no peak; none said: fp32. */
+static void names_declare_work(void **state)
+{
+    (void)state;
+#define DECLARES(name, ts)                                                                         \
+    RANGE("user_annotation", name, ts, "5") "," LAUNCH(ts, "1", ts) "," KERNEL(ts, "200", ts)
+    static const char first[] = DECLARES("a flops=1e11 bytes=2 precision=bf16", "1000"),
+                      second[] = DECLARES("b flops=1e10 bytes=2", "2000"),
+                      third[] = DECLARES("c flops=1e10 bytes=2 precision=fp3000", "3000"),
+                      fourth[] = DECLARES("d flops=x", "4000");
+    char events[4000];
+    snprintf(events, sizeof(events), "%s,%s,%s,%s", first, second, third, fourth);
+    char *text = report_of("NVIDIA H100 80GB HBM3", events);
+    assert_string_equal(
+        text, "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
+              ":a flops=1e11 bytes=2 precision=bf16,1,200000,100,500,bf16,50.5,data sheet\n"
+              ":b flops=1e10 bytes=2,1,200000,10,50,fp32,74.6,data sheet\n"
+              ":c flops=1e10 bytes=2 precision=fp3000,1,200000,10,50,,,type unknown\n");
+    free(text);
+}
+
+/* The run's configuration says bf16, of the ranges within it too. */
+static void formats_are_those_of_the_roofline(void **state)
+{
+    (void)state;
+    const char *argv[] = {
+        "nvtally", "stats", "-r", "mfu", "-f", "csv", "docs/results/h100/traces/transformer.nvt",
+        NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "\nnvtally:iteration,2,"));
+    assert_non_null(strstr(result.out, ",bf16,4.4,data sheet\n"));
+    assert_null(strstr(result.out, "fp32"));
+    assert_null(strstr(result.out, "above"));
+    cli_result_free(&result);
 }
 
 /* Shapes that are none, and more of them than there is room for. */
@@ -363,6 +406,8 @@ int main(void)
         cmocka_unit_test(ranges_have_the_work_within_them),
         cmocka_unit_test(work_on_the_host_belongs_to_iterations),
         cmocka_unit_test(profiles_have_convolutions_and_names),
+        cmocka_unit_test(names_declare_work),
+        cmocka_unit_test(formats_are_those_of_the_roofline),
         cmocka_unit_test(odd_shapes_are_no_work),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -38,7 +38,7 @@ static void what_is_declared_is_read(void **state)
     } names[] = {
         {"mlp flops=1e9 bytes=2e6", "mlp", 1e9, 2e6, NVT_ROOFS},
         {"bytes=2 my  mlp precision=bf16 flops=1 x", " my  mlp x", 1, 2, NVT_ROOF_BF16},
-        {"mlp flops=1 bytes=0 precision=odd", "mlp precision=odd", 1, 0, NVT_ROOFS},
+        {"mlp flops=1 bytes=0 precision=odd", "mlp precision=odd", 1, 0, NVT_ROOF_OTHER},
         {"mlp flops=1", "mlp flops=1", NAN, NAN, NVT_ROOFS},
         {"mlp flops=x bytes=2", "mlp flops=x bytes=2", NAN, NAN, NVT_ROOFS},
         {"mlp flops=-1 bytes=2", "mlp flops=-1 bytes=2", NAN, NAN, NVT_ROOFS},
@@ -66,7 +66,7 @@ static void what_is_declared_is_read(void **state)
         {"{\"flops\":6,\"bytes\":3}", 6, 3, NVT_ROOFS},
         {"{\"precision\":\"int8\",\"flops\":6,\"bytes\":3}", 6, 3, NVT_ROOF_INT8},
         {"{\"precision\":8,\"flops\":6,\"bytes\":3}", 6, 3, NVT_ROOFS},
-        {"{\"precision\":\"fp160\",\"flops\":6,\"bytes\":3}", 6, 3, NVT_ROOFS},
+        {"{\"precision\":\"fp160\",\"flops\":6,\"bytes\":3}", 6, 3, NVT_ROOF_OTHER},
         /* As Python's nvtx has what NumPy holds. */
         {"{\"flops\":{\"uint64\":6},\"bytes\":{\"float64\":3.5}}", 6, 3.5, NVT_ROOFS},
         {"{\"flops\":{\"uint64", NAN, NAN, NVT_ROOFS},

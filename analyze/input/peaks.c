@@ -12,7 +12,7 @@ static const char *const names[NVT_ROOFS] = {"fp32", "tf32", "bf16", "fp16", "in
 
 const char *nvt_roof_name(enum nvt_roof roof)
 {
-    return names[roof];
+    return roof < NVT_ROOFS ? names[roof] : NULL;
 }
 
 enum nvt_roof nvt_roof_named(const char *word)

@@ -16,10 +16,11 @@ enum nvt_roof {
     NVT_ROOF_BF16,
     NVT_ROOF_FP16,
     NVT_ROOF_INT8,
-    NVT_ROOFS
+    NVT_ROOFS,
+    NVT_ROOF_OTHER /* none of these */
 };
 
-/* "fp32" …; and which one a word is, NVT_ROOFS: none. The word ends at anything but a letter or a digit. */
+/* "fp32" …, NULL: none; and which one a word is, NVT_ROOFS: none. The word ends at anything but a letter or a digit. */
 const char *nvt_roof_name(enum nvt_roof roof);
 enum nvt_roof nvt_roof_named(const char *word);
 

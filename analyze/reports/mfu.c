@@ -39,14 +39,39 @@ static enum source find_peaks(const struct nvt_trace *trace, const struct nvt_fl
     return !is_host && nvt_data_sheet(device, peaks) ? STATED : UNKNOWN;
 }
 
+static const struct nvt_record *record_of(const struct nvt_input_trace *from)
+{
+    return from->runs && from->record < from->runs->count ? &from->runs->records[from->record]
+                                                          : NULL;
+}
+
+/* Why a range has no share, once. */
+static void note_no_share(const struct nvt_making *making, const struct nvt_trace *trace,
+                          const struct nvt_flops_range *range, enum source source)
+{
+    const int is_host = range->device == NVT_NONE;
+    const char *device = is_host ? nvt_trace_meta(trace, "device")
+                                 : nvt_device_name(trace, range->process, range->device);
+    const struct nvt_buffer *notes = &making->input->notes;
+    char text[512];
+    snprintf(text, sizeof(text), "note: no MFU without a peak: %s is known of %.200s%s",
+             source == UNKNOWN ? "none" : "none of a format that is used",
+             device && *device ? device
+             : is_host         ? "the host"
+                               : "the GPU",
+             source == UNKNOWN ? "; run nvtally info --peak there to measure and keep it" : "");
+    if (!notes->size || !memmem(notes->data, notes->size, text, strlen(text)))
+        nvt_note(making->input, "%s", text);
+}
+
 static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
                      const struct nvt_making *making)
 {
     struct nvt_model_flops model = {.items = NULL};
     struct nvt_peaks peaks = {.bytes = 0};
     enum source source = UNKNOWN;
-    int status =
-        nvt_model_flops_make(&model, trace, nvt_input_projection(making->input), making->err);
+    int status = nvt_model_flops_make(&model, trace, record_of(making->from),
+                                      nvt_input_projection(making->input), making->err);
     for (uint32_t i = 0; i < model.count && !status; i++) {
         const struct nvt_flops_range *range = &model.items[i];
         if (!i || range->device != range[-1].device || range->process != range[-1].process)
@@ -61,8 +86,10 @@ static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
             mfu->instances++;
             mfu->ns += range->ns;
             mfu->untyped += range->untyped;
-            mfu->peak_ns +=
-                range->untyped > 0 ? NAN : nvt_model_flops_at_peak(range->flops, &peaks);
+            const double ns = nvt_model_flops_at_peak(range->flops, &peaks);
+            mfu->peak_ns += range->untyped > 0 ? NAN : ns;
+            if (isnan(ns))
+                note_no_share(making, trace, range, source);
             mfu->source = source;
         }
     }
@@ -97,14 +124,23 @@ static void put_mfu(struct nvt_table *table, struct nvt_groups *groups, uint32_t
                                      : sources[mfu->source]);
 }
 
+/* Whether a name says work, in words or by shapes. */
+static int says_work(const char *name)
+{
+    return nvt_has_shapes_in_name(name) || strstr(name, "flops=") != NULL;
+}
+
 static int declares(const struct nvt_trace *trace)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD
-                ? strstr(nvt_name(trace, ranges->payload[i]), "\"flops\"") != NULL
-                : nvt_has_shapes_in_name(nvt_name(trace, ranges->name[i])))
+    uint32_t before = NVT_NONE;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if ((ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD &&
+             strstr(nvt_name(trace, ranges->payload[i]), "\"flops\"")) ||
+            (ranges->name[i] != before && says_work(nvt_name(trace, ranges->name[i]))))
             return 1;
+        before = ranges->name[i];
+    }
     return 0;
 }
 
@@ -124,8 +160,8 @@ const struct nvt_report nvt_report_mfu = {
     .columns = {{"Range", NVT_RANGES},
                 {"Instances", NVT_COUNTS},
                 {"Time (ns)", NVT_NS},
-                {"GFLOP each", NVT_REALS("", 3)},
-                {"TFLOP/s", NVT_REALS("", 3)},
+                {"GFLOP each", NVT_REALS("", NVT_SHORTEST)},
+                {"TFLOP/s", NVT_REALS("", NVT_SHORTEST)},
                 {"Precision", NVT_NAMES},
                 {"MFU (%)", NVT_PERCENT},
                 {"Peak", NVT_NAMES}},

@@ -1,12 +1,20 @@
 #include "declared.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "phases.h"
 
 static const struct nvt_declared nothing = {NAN, NAN, NVT_ROOFS};
+
+/* What a text says. */
+static enum nvt_roof roof_said(const char *text)
+{
+    const enum nvt_roof roof = nvt_roof_named(text);
+    return roof == NVT_ROOFS ? NVT_ROOF_OTHER : roof;
+}
 
 struct nvt_declared nvt_declared_in_payload(const char *payload)
 {
@@ -18,7 +26,7 @@ struct nvt_declared nvt_declared_in_payload(const char *payload)
     if (precision) {
         precision += strlen(key);
         precision += strspn(precision, " ");
-        work.roof = *precision == '"' ? nvt_roof_named(precision + 1) : NVT_ROOFS;
+        work.roof = *precision == '"' ? roof_said(precision + 1) : NVT_ROOFS;
     }
     return work;
 }
@@ -42,11 +50,11 @@ static int take_word(const char *word, size_t length, struct nvt_declared *work)
                  bytes = number_of(word, length, "bytes=");
     const enum nvt_roof roof = strncmp(word, precision, strlen(precision))
                                    ? NVT_ROOFS
-                                   : nvt_roof_named(word + strlen(precision));
+                                   : roof_said(word + strlen(precision));
     work->roof = roof == NVT_ROOFS ? work->roof : roof;
     work->flops = isnan(flops) ? work->flops : flops;
     work->bytes = isnan(bytes) ? work->bytes : bytes;
-    return !isnan(flops) || !isnan(bytes) || roof != NVT_ROOFS;
+    return !isnan(flops) || !isnan(bytes) || roof < NVT_ROOFS;
 }
 
 struct nvt_declared nvt_declared_in_name(const char *name, char **plain)
@@ -74,4 +82,19 @@ struct nvt_declared nvt_declared_in_name(const char *name, char **plain)
 int nvt_declared_is_work(const struct nvt_declared *work)
 {
     return work->flops >= 0 && work->bytes >= 0 && (work->flops > 0 || work->bytes > 0);
+}
+
+enum nvt_roof nvt_declared_roof(const struct nvt_declared *work, const struct nvt_record *record,
+                                const char *configuration, const char *phase)
+{
+    static const char precision[] = " precision=";
+    char key[128];
+    const char *word = strstr(configuration, precision);
+    snprintf(key, sizeof(key), "precision_%s", phase);
+    const char *own = record ? nvt_record_text(record, key) : NULL;
+    if (work->roof != NVT_ROOFS)
+        return work->roof;
+    if (own)
+        return roof_said(own);
+    return word ? roof_said(word + strlen(precision)) : NVT_ROOF_FP32;
 }

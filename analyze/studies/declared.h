@@ -12,7 +12,7 @@
 
 struct nvt_declared {
     double flops, bytes; /* NaN: not said */
-    enum nvt_roof roof;  /* of the precision; NVT_ROOFS: not said */
+    enum nvt_roof roof;  /* of the precision; NVT_ROOFS: not said, NVT_ROOF_OTHER: another one */
 };
 
 /* Of the text of a payload (trace.h). */
@@ -20,6 +20,11 @@ struct nvt_declared nvt_declared_in_payload(const char *payload);
 
 /* Of a name, of which `plain` (malloc'ed, NULL when out of memory) gets what is left without these words. */
 struct nvt_declared nvt_declared_in_name(const char *name, char **plain);
+
+/* What a range or phase multiplies: as it says, as the run's row (NULL: there is none) says of its phase, or its
+ * configuration; else fp32. NVT_ROOF_OTHER: a format that has no peak here. */
+enum nvt_roof nvt_declared_roof(const struct nvt_declared *work, const struct nvt_record *record,
+                                const char *configuration, const char *phase);
 
 /* Whether both numbers are said, and any is more than nothing. */
 int nvt_declared_is_work(const struct nvt_declared *work);

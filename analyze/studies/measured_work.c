@@ -141,7 +141,7 @@ static enum nvt_unmeasured add_tensor(const struct nvt_measured_work *measured,
         return measured->why_unknown;
     if (roof == NVT_ROOF_FP32)
         return NVT_UNMEASURED_FP32;
-    if (!(measured->sheet.flops[roof] > 0))
+    if (roof >= NVT_ROOFS || !(measured->sheet.flops[roof] > 0))
         return NVT_UNMEASURED_NO_PEAK;
     add_sampled(&of, measured->sheet.flops[roof], &sum->flops);
     return NVT_UNMEASURED_NO_TRACE;

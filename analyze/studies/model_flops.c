@@ -2,13 +2,16 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../device/project.h"
 #include "../model/named_iterations.h"
 #include "../model/nesting.h"
+#include "../model/workload_ranges.h"
 #include "../readers/operator_work.h"
+#include "phases.h"
 
 /* A range in the making. */
 struct part {
@@ -16,45 +19,101 @@ struct part {
     int64_t start, end;
 };
 
-/* What a range declares. */
-struct work {
-    double flops;
-    enum nvt_roof roof; /* NVT_ROOFS: not known */
-};
-
 struct making {
     const struct nvt_trace *trace;
-    struct nvt_map at; /* range -> part */
+    const struct nvt_record *record; /* of the run, NULL: there is none */
+    uint32_t *parents;               /* NULL: not asked for yet */
+    struct nvt_map at;               /* range -> part */
     struct part *parts;
     uint32_t count;
     struct nvt_map texts; /* string of a name; or 1 << 32 and that of a payload -> declared */
-    struct work *declared;
+    struct nvt_declared *declared;
     uint32_t declared_count;
     uint8_t *is_taken; /* of each range, whether its declared work was added */
+    struct nvt_error *err;
 };
 
-/* What a range declares, in its payload, or else by shapes in its name; 1, 0: nothing, -1 when out of memory. */
-static int work_of(struct making *making, uint32_t range, struct work *work)
+/* What a name says in words, or by shapes, without types. `plain`: of nvt_declared_in_name. */
+static struct nvt_declared said_in_name(const char *name, char **plain)
 {
-    const struct nvt_ranges *ranges = &making->trace->ranges;
-    const int has_payload = (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD) != 0;
-    const uint32_t text = has_payload ? ranges->payload[range] : ranges->name[range],
-                   before = making->declared_count;
-    if (!has_payload && !nvt_has_shapes_in_name(nvt_name(making->trace, text)))
-        return 0;
-    struct work *known = nvt_map_item(&making->texts, (uint64_t)has_payload << 32 | text,
-                                      &making->declared, &making->declared_count, sizeof(*known));
+    struct nvt_declared work = nvt_declared_in_name(name, plain);
+    if (nvt_has_shapes_in_name(name))
+        work = (struct nvt_declared){nvt_operator_flops_in_name(name), 0, NVT_ROOF_OTHER};
+    return work;
+}
+
+/* What a name or a payload says, each looked at once. -1 when out of memory. */
+static int find_said(struct making *making, uint32_t text, int is_payload,
+                     struct nvt_declared *work)
+{
+    const uint32_t before = making->declared_count;
+    const char *said = nvt_name(making->trace, text);
+    struct nvt_declared *known =
+        nvt_map_item(&making->texts, (uint64_t)is_payload << 32 | text, &making->declared,
+                     &making->declared_count, sizeof(*known));
+    char *plain = NULL;
     if (!known)
         return -1;
-    if (making->declared_count > before && has_payload) {
-        const struct nvt_declared declared = nvt_declared_in_payload(nvt_name(making->trace, text));
-        *known = (struct work){declared.flops,
-                               declared.roof < NVT_ROOFS ? declared.roof : NVT_ROOF_FP32};
-    } else if (making->declared_count > before)
-        *known =
-            (struct work){nvt_operator_flops_in_name(nvt_name(making->trace, text)), NVT_ROOFS};
+    if (making->declared_count > before) {
+        *known = is_payload ? nvt_declared_in_payload(said) : said_in_name(said, &plain);
+        if (!is_payload && !plain)
+            return -1;
+        free(plain);
+    }
     *work = *known;
-    return work->flops > 0;
+    return 0;
+}
+
+/* Whether a range is a phase: by its name, or as it is directly in an iteration or loop of a workload. */
+static int is_phase(const struct making *making, uint32_t range)
+{
+    const struct nvt_trace *trace = making->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const char *name = nvt_name(trace, ranges->name[range]);
+    const uint32_t outer = making->parents[range];
+    for (int phase = 0; phase < NVT_PHASES_COUNT; phase++)
+        if (!strcmp(name, nvt_phase_name((enum nvt_phase)phase)))
+            return 1;
+    if (outer == NVT_NONE || !nvt_is_workloads_domain(trace, ranges->domain[outer]) ||
+        !nvt_is_workloads_domain(trace, ranges->domain[range]))
+        return 0;
+    const char *around = nvt_name(trace, ranges->name[outer]);
+    return !strcmp(around, "iteration") || !strcmp(around, "loop");
+}
+
+/* What a range multiplies that does not say it: what is around it does. -1 when out of memory. */
+static int find_roof(struct making *making, uint32_t range, struct nvt_declared *work)
+{
+    const struct nvt_trace *trace = making->trace;
+    const char *configuration = nvt_trace_meta(trace, "configuration"), *phase = NULL;
+    if (!making->parents && !(making->parents = nvt_nest_threads(trace, making->err)))
+        return -1;
+    for (uint32_t at = range; at != NVT_NONE; at = making->parents[at]) {
+        const char *name = nvt_name(trace, trace->ranges.name[at]);
+        if (nvt_range_is_configuration(trace, at)) {
+            configuration = name;
+            break;
+        }
+        phase = !phase && is_phase(making, at) ? name : phase;
+    }
+    work->roof = nvt_declared_roof(work, making->record, configuration ? configuration : "",
+                                   phase ? phase : "");
+    return 0;
+}
+
+/* What a range declares, in its payload, or else in its name; 1, 0: nothing, -1 when out of memory. */
+static int work_of(struct making *making, uint32_t range, struct nvt_declared *work)
+{
+    const struct nvt_ranges *ranges = &making->trace->ranges;
+    struct nvt_declared in_payload = {NAN, NAN, NVT_ROOFS};
+    if ((ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD &&
+         find_said(making, ranges->payload[range], 1, &in_payload)) ||
+        find_said(making, ranges->name[range], 0, work))
+        return -1;
+    *work = in_payload.flops > 0 ? in_payload : *work;
+    if (!(work->flops > 0))
+        return 0;
+    return work->roof == NVT_ROOFS && find_roof(making, range, work) ? -1 : 1;
 }
 
 static struct part *part_of(struct making *making, uint32_t range)
@@ -71,7 +130,7 @@ static struct part *part_of(struct making *making, uint32_t range)
     return part;
 }
 
-static int add_flops(struct making *making, uint32_t range, const struct work *work)
+static int add_flops(struct making *making, uint32_t range, const struct nvt_declared *work)
 {
     struct part *part = part_of(making, range);
     if (part)
@@ -85,7 +144,7 @@ static int add_declared(struct making *making, const uint32_t *ranges, uint32_t 
 {
     uint32_t from = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct work work;
+        struct nvt_declared work;
         const int has = work_of(making, ranges[i], &work);
         if (has < 0)
             return -1;
@@ -140,14 +199,14 @@ static uint32_t iteration_of(const struct nvt_named_iterations *iterations, uint
 }
 
 static int add_host_range(struct making *making, const struct nvt_named_iterations *iterations,
-                          const uint32_t *parents, uint32_t range)
+                          uint32_t range)
 {
     uint32_t chain[DEPTH], count = 0, ordered[DEPTH + 1], length = 0;
-    struct work work;
+    struct nvt_declared work;
     const int has = work_of(making, range, &work);
     if (has < 1)
         return has;
-    for (uint32_t at = range; at != NVT_NONE && count < DEPTH; at = parents[at])
+    for (uint32_t at = range; at != NVT_NONE && count < DEPTH; at = making->parents[at])
         chain[count++] = at;
     const uint32_t iteration = iteration_of(iterations, range, chain, count);
     if (iteration != NVT_NONE)
@@ -157,21 +216,20 @@ static int add_host_range(struct making *making, const struct nvt_named_iteratio
     return add_declared(making, ordered, length);
 }
 
-static int add_host(struct making *making, struct nvt_error *err)
+static int add_host(struct making *making)
 {
     const struct nvt_ranges *ranges = &making->trace->ranges;
     struct nvt_named_iterations iterations = {.rows = NULL};
-    uint32_t *parents = nvt_nest_threads(making->trace, err);
-    int status = parents && !nvt_named_iterations_of(&iterations, making->trace) ? 0 : -1;
+    making->parents = nvt_nest_threads(making->trace, making->err);
+    int status = making->parents && !nvt_named_iterations_of(&iterations, making->trace) ? 0 : -1;
     for (uint32_t i = 0; i < ranges->count && !status; i++)
-        status = add_host_range(making, &iterations, parents, i);
+        status = add_host_range(making, &iterations, i);
     for (uint32_t i = 0; i < making->count && !status; i++) {
         struct part *part = &making->parts[i];
         part->start = ranges->start[part->sum.range];
         part->end = ranges->end[part->sum.range];
     }
     nvt_named_iterations_free(&iterations);
-    free(parents);
     return status;
 }
 
@@ -193,7 +251,7 @@ static int time_iterations(struct making *making)
     uint32_t *rows = nvt_iterations(making->trace, &count);
     for (uint32_t i = 0; rows && i < count; i++) {
         const uint32_t at = nvt_map_get(&making->at, rows[i]);
-        if (at == NVT_MAP_NONE)
+        if (at == NVT_MAP_NONE || !making->parts)
             continue;
         making->parts[at].start = ranges->start[rows[i]];
         making->parts[at].end = ranges->end[rows[i]];
@@ -217,17 +275,21 @@ static int keep(struct nvt_model_flops *model, const struct making *making)
 }
 
 int nvt_model_flops_make(struct nvt_model_flops *model, const struct nvt_trace *trace,
-                         unsigned flags, struct nvt_error *err)
+                         const struct nvt_record *record, unsigned flags, struct nvt_error *err)
 {
-    struct making making = {.trace = trace, .is_taken = calloc((size_t)trace->ranges.count + 1, 1)};
+    struct making making = {.trace = trace,
+                            .record = record,
+                            .err = err,
+                            .is_taken = calloc((size_t)trace->ranges.count + 1, 1)};
     int status = making.is_taken ? 0 : -1;
     if (!status)
         status = trace->ops.count ? nvt_project(trace, flags, visit_op, &making, err)
-                                  : add_host(&making, err);
+                                  : add_host(&making);
     if (!status)
         status = time_iterations(&making) || keep(model, &making) ? -1 : 0;
     nvt_map_free(&making.at);
     nvt_map_free(&making.texts);
+    free(making.parents);
     free(making.parts);
     free(making.declared);
     free(making.is_taken);

@@ -28,9 +28,9 @@ struct nvt_model_flops {
     uint32_t count;
 };
 
-/* Zero-initialise; free the items. `flags`: of the projection. 0, or -1 with err filled (out of memory). */
+/* Zero-initialise; free the items. `record`: the row of the run, NULL: none. `flags`: of the projection. 0, or -1 with err filled (out of memory). */
 int nvt_model_flops_make(struct nvt_model_flops *model, const struct nvt_trace *trace,
-                         unsigned flags, struct nvt_error *err);
+                         const struct nvt_record *record, unsigned flags, struct nvt_error *err);
 
 /* Time that FLOPs take at these peaks, ns; NaN: a peak that they need is not known. */
 double nvt_model_flops_at_peak(const double flops[NVT_ROOFS], const struct nvt_peaks *peaks);

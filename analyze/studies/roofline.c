@@ -29,8 +29,9 @@ static void roofs_of(const struct nvt_roofline *roofline, const struct nvt_roof_
     *compute = *memory = NAN;
     if (point->peaks == SIZE_MAX)
         return;
-    *compute = at_peak(point->flops, roofline->peaks[point->peaks].flops[point->roof]);
-    *memory = at_peak(point->bytes, roofline->peaks[point->peaks].bytes);
+    const struct nvt_peaks *peaks = &roofline->peaks[point->peaks];
+    *compute = at_peak(point->flops, point->roof < NVT_ROOFS ? peaks->flops[point->roof] : 0);
+    *memory = at_peak(point->bytes, peaks->bytes);
 }
 
 /* A point's time at the roof, ns; NaN: a peak that it needs is not known. */
@@ -97,21 +98,6 @@ int nvt_roofline_peaks_of_runs(struct nvt_roofline *roofline, const struct nvt_r
 
 /* --- points ----------------------------------------------------------------------------------- */
 
-enum nvt_roof nvt_roofline_roof(const struct nvt_declared *work, const struct nvt_record *record,
-                                const char *configuration, const char *phase)
-{
-    char key[128];
-    const char *word = strstr(configuration, " precision=");
-    snprintf(key, sizeof(key), "precision_%s", phase);
-    const char *own = record ? nvt_record_text(record, key) : NULL;
-    enum nvt_roof roof = work->roof;
-    if (roof == NVT_ROOFS && own)
-        roof = nvt_roof_named(own);
-    if (roof == NVT_ROOFS && word)
-        roof = nvt_roof_named(word + strlen(" precision="));
-    return roof == NVT_ROOFS ? NVT_ROOF_FP32 : roof;
-}
-
 struct nvt_roof_point *nvt_roofline_point(struct nvt_roofline_work *work,
                                           const struct nvt_runs *runs,
                                           const struct nvt_roof_point *of, const char *suffix)
@@ -168,7 +154,7 @@ static int add_phase(struct nvt_roofline_work *made, const struct nvt_runs *runs
     if (!(mean > 0) || !nvt_declared_is_work(&work))
         return 0;
     const uint32_t phase = nvt_strings_add_text(made->roofline->strings, of->phase);
-    point.roof = nvt_roofline_roof(&work, record, of->configuration, of->phase);
+    point.roof = nvt_declared_roof(&work, record, of->configuration, of->phase);
     point.phase = nvt_strings_get(made->roofline->strings, phase, NULL);
     struct nvt_roof_point *added =
         phase == NVT_NO_STRING ? NULL : nvt_roofline_point(made, runs, &point, suffix);

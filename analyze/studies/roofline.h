@@ -36,7 +36,7 @@ struct nvt_roof_point {
     const char *phase;                /* that it is, or lies in (phases.h); "": in none */
     const char *range;                /* its name, "": it is the phase */
     size_t peaks;                     /* of the roofline, SIZE_MAX: not known */
-    enum nvt_roof roof;               /* what it multiplies, fp32 where nothing is said */
+    enum nvt_roof roof;               /* what it multiplies (nvt_declared_roof) */
     double count;                     /* how often, calls of loops one by one */
     double ns, flops, bytes;          /* of all of them; ns > 0 */
     struct nvt_measured_sum measured; /* what was counted and sampled of this work */

@@ -189,8 +189,8 @@ static struct nvt_roof_point *point_of(struct walk *walk, const struct known *kn
 {
     struct nvt_strings *strings = walk->roofline->strings;
     const uint64_t key =
-        ((uint64_t)row << 4 | (unsigned)work->roof << 1 | (unsigned)is_phase) << 32 | known->plain;
-    uint32_t *at = row < 1u << 28 ? nvt_map_at(&walk->points, key) : NULL;
+        ((uint64_t)row << 5 | (unsigned)work->roof << 1 | (unsigned)is_phase) << 32 | known->plain;
+    uint32_t *at = row < 1u << 27 ? nvt_map_at(&walk->points, key) : NULL;
     if (!at)
         return NULL;
     if (*at != NVT_MAP_NONE)
@@ -206,7 +206,7 @@ static struct nvt_roof_point *point_of(struct walk *walk, const struct known *kn
         .range = is_phase ? "" : plain,
         .peaks = walk->peaks[on_device],
     };
-    point.roof = nvt_roofline_roof(work, record_of(walk->from), point.configuration, phase);
+    point.roof = nvt_declared_roof(work, record_of(walk->from), point.configuration, phase);
     struct nvt_roof_point *added = nvt_roofline_point(
         walk->work, nvt_roofline_has_directory(walk->from) ? walk->from->runs : NULL, &point,
         walk->suffix);

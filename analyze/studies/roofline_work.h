@@ -31,11 +31,6 @@ int nvt_roofline_add_peaks(struct nvt_roofline *roofline, const struct nvt_peaks
 int nvt_roofline_peaks_of_runs(struct nvt_roofline *roofline, const struct nvt_runs *runs,
                                size_t *at);
 
-/* What a range or phase multiplies: as it says, as the run's row (NULL: there is none) says of its phase, or its
- * configuration; else fp32. */
-enum nvt_roof nvt_roofline_roof(const struct nvt_declared *work, const struct nvt_record *record,
-                                const char *configuration, const char *phase);
-
 /* The point that all this names (with what else sets its run apart behind the configuration), added when new as the other
  * one is. NULL when out of memory. */
 struct nvt_roof_point *nvt_roofline_point(struct nvt_roofline_work *work,
