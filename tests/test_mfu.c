@@ -20,14 +20,62 @@
 
 /* --- operators ---------------------------------------------------------------------------------- */
 
+struct work_case {
+    const char *name;
+    struct nvt_shapes shapes;
+    const char *work; /* NULL: it is not known */
+};
+
+static void expect_work(const struct work_case *expected)
+{
+    char work[NVT_OPERATOR_WORK_MAX] = "";
+    const int has = nvt_operator_work(expected->name, &expected->shapes, work);
+    assert_int_equal(nvt_is_operator_with_work(expected->name),
+                     strcmp(expected->name, "aten::matmul") != 0);
+    assert_int_equal(has, expected->work != NULL);
+    if (has)
+        assert_string_equal(work, expected->work);
+}
+
+static void types_and_widths_have_their_work(void **state)
+{
+    (void)state;
+    static const struct work_case cases[] = {
+        /* Values of 4 instead of 11: 2 * 6 * 35 * 15, and 2 * 6 * 35 * 41 backward. */
+        {"aten::_scaled_dot_product_efficient_attention",
+         {3, 3, {4, 4, 4}, {{2, 3, 5, 11}, {2, 3, 7, 11}, {2, 3, 7, 4}}, {"c10::Half"}, 0, {""}},
+         "{\"flops\":6300,\"bytes\":2160,\"precision\":\"fp16\"}"},
+        {"aten::_scaled_dot_product_efficient_attention_backward",
+         {4,
+          4,
+          {4, 4, 4, 4},
+          {{2, 3, 5, 4}, {2, 3, 5, 11}, {2, 3, 7, 11}, {2, 3, 7, 4}},
+          {"c10::Half", "c10::Half"},
+          0,
+          {""}},
+         "{\"flops\":17220,\"bytes\":4320,\"precision\":\"fp16\"}"},
+        /* Other types: a complex product is four, of integers the bytes are not known. */
+        {"aten::mm",
+         {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"double"}, 0, {""}},
+         "{\"flops\":48,\"bytes\":208,\"precision\":\"fp64\"}"},
+        {"aten::mm",
+         {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"c10::complex<float>"}, 0, {""}},
+         "{\"flops\":192,\"bytes\":208,\"precision\":\"fp32\"}"},
+        {"aten::_scaled_mm",
+         {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"c10::Float8_e4m3fn"}, 0, {""}},
+         "{\"flops\":48,\"bytes\":26,\"precision\":\"fp8\"}"},
+        {"aten::mm",
+         {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"long int"}, 0, {""}},
+         "{\"flops\":48,\"precision\":\"other\"}"},
+    };
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
+        expect_work(&cases[i]);
+}
+
 static void operators_have_the_work_of_their_shapes(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        struct nvt_shapes shapes;
-        const char *work; /* NULL: it is not known */
-    } cases[] = {
+    static const struct work_case cases[] = {
         /* 2 * 2 * 4 * 3; 6 + 12 + 8 numbers of 4 bytes. */
         {"aten::mm",
          {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}, 0, {""}},
@@ -55,24 +103,17 @@ static void operators_have_the_work_of_their_shapes(void **state)
           0,
           {""}},
          "{\"flops\":23100,\"bytes\":6336,\"precision\":\"fp16\"}"},
-        /* Matrices that do not fit, a dimension too few, another type, another operator, no types. */
+        /* Matrices that do not fit, a dimension too few, no type, another operator, no types. */
         {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {4, 4}}, {"float", "float"}, 0, {""}}, NULL},
         {"aten::mm", {2, 2, {2, 1}, {{2, 3}, {3}}, {"float", "float"}, 0, {""}}, NULL},
-        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"c10::complex<f"}, 0, {""}}, NULL},
+        {"aten::mm", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {""}, 0, {""}}, NULL},
         {"aten::mm", {1, 1, {2}, {{2, 3}}, {"float"}, 0, {""}}, NULL},
         {"aten::mm", {2, 2, {2, 2}, {{0, 3}, {3, 4}}, {"float", "float"}, 0, {""}}, NULL},
         {"aten::matmul", {2, 2, {2, 2}, {{2, 3}, {3, 4}}, {"float", "float"}, 0, {""}}, NULL},
         {"aten::mm", {2, 0, {2, 2}, {{2, 3}, {3, 4}}, {""}, 0, {""}}, NULL},
     };
-    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
-        char work[NVT_OPERATOR_WORK_MAX] = "";
-        const int has = nvt_operator_work(cases[i].name, &cases[i].shapes, work);
-        assert_int_equal(nvt_is_operator_with_work(cases[i].name),
-                         strcmp(cases[i].name, "aten::matmul") != 0);
-        assert_int_equal(has, cases[i].work != NULL);
-        if (has)
-            assert_string_equal(work, cases[i].work);
-    }
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++)
+        expect_work(&cases[i]);
     assert_true(nvt_is_operator_with_work("aten::mm"));
     assert_false(nvt_is_operator_with_work("aten::linear"));
 }
@@ -348,6 +389,18 @@ static void names_declare_work(void **state)
     free(text);
 }
 
+/* Matrices that do not fit, beside one that does. */
+static void products_that_are_left_out_are_noted(void **state)
+{
+    (void)state;
+    char *text =
+        report_of("", MM("aten::mm", "12", "20", "1", "[[10,10],[10,10]]", "[\"double\"]") "," MM(
+                          "aten::mm", "100", "80", "1", "[[10,10],[11,10]]", "[\"double\"]"));
+    assert_non_null(strstr(text, "cpu_op:aten::mm,1,20000,2e-06,0.0001,fp64,,\n"));
+    assert_non_null(strstr(text, "note: FLOPs of 1 of PyTorch's products are left out"));
+    free(text);
+}
+
 /* The run's configuration says bf16, of the ranges within it too. */
 static void formats_are_those_of_the_roofline(void **state)
 {
@@ -399,6 +452,7 @@ static void odd_shapes_are_no_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_and_widths_have_their_work),
         cmocka_unit_test(operators_have_the_work_of_their_shapes),
         cmocka_unit_test(convolutions_have_the_work_of_their_shapes),
         cmocka_unit_test(names_have_the_work_of_their_shapes),
@@ -406,6 +460,7 @@ int main(void)
         cmocka_unit_test(ranges_have_the_work_within_them),
         cmocka_unit_test(work_on_the_host_belongs_to_iterations),
         cmocka_unit_test(profiles_have_convolutions_and_names),
+        cmocka_unit_test(products_that_are_left_out_are_noted),
         cmocka_unit_test(names_declare_work),
         cmocka_unit_test(formats_are_those_of_the_roofline),
         cmocka_unit_test(odd_shapes_are_no_work),

@@ -8,7 +8,7 @@
 
 enum { KEPT_MOST = 64 };
 
-static const char *const names[NVT_ROOFS] = {"fp32", "tf32", "bf16", "fp16", "int8"};
+static const char *const names[NVT_ROOFS] = {"fp32", "tf32", "bf16", "fp16", "int8", "fp64", "fp8"};
 
 const char *nvt_roof_name(enum nvt_roof roof)
 {

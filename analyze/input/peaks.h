@@ -16,6 +16,8 @@ enum nvt_roof {
     NVT_ROOF_BF16,
     NVT_ROOF_FP16,
     NVT_ROOF_INT8,
+    NVT_ROOF_FP64,
+    NVT_ROOF_FP8,
     NVT_ROOFS,
     NVT_ROOF_OTHER /* none of these */
 };

@@ -19,6 +19,7 @@ static const struct known {
     {"aten::addmm", PRODUCT, 1, 0},
     {"aten::_addmm_activation", PRODUCT, 1, 0},
     {"aten::_int_mm", PRODUCT, 0, 0},
+    {"aten::_scaled_mm", PRODUCT, 0, 0},
     {"aten::bmm", BATCHED, 0, 0},
     {"aten::baddbmm", BATCHED, 1, 0},
     {"aten::mv", VECTOR, 0, 0},
@@ -35,15 +36,23 @@ static const struct known {
     {"aten::convolution_backward", CONVOLUTION_BACKWARD, 0, 0},
 };
 
-/* What PyTorch calls a type, how many bytes it has, and its precision as peaks have it (analyze/input/peaks.h). */
+/* What PyTorch calls a type, how many bytes it has, its precision as peaks have it (analyze/input/peaks.h), and how many
+ * products of that a product is. */
 static const struct type {
     const char *name, *precision;
-    double bytes;
+    double bytes, products;
 } types[] = {
-    {"float", "fp32", 4},
-    {"c10::BFloat16", "bf16", 2},
-    {"c10::Half", "fp16", 2},
-    {"signed char", "int8", 1},
+    {"float", "fp32", 4, 1},
+    {"double", "fp64", 8, 1},
+    {"c10::BFloat16", "bf16", 2, 1},
+    {"c10::Half", "fp16", 2, 1},
+    {"signed char", "int8", 1, 1},
+    {"c10::Float8_e4m3fn", "fp8", 1, 1},
+    {"c10::Float8_e5m2", "fp8", 1, 1},
+    {"c10::Float8_e4m3fnuz", "fp8", 1, 1},
+    {"c10::Float8_e5m2fnuz", "fp8", 1, 1},
+    {"c10::complex<float>", "fp32", 8, 4},
+    {"c10::complex<double>", "fp64", 16, 4},
 };
 
 static const struct known *find(const char *name)
@@ -80,8 +89,8 @@ int nvt_is_operator_with_work(const char *name)
     static const uint64_t lengths =
         UINT64_C(1) << sizeof("aten::mm") | UINT64_C(1) << sizeof("aten::bmm") |
         UINT64_C(1) << sizeof("aten::addmm") | UINT64_C(1) << sizeof("aten::baddbmm") |
-        UINT64_C(1) << sizeof("aten::_addmm_activation") |
-        UINT64_C(1) << sizeof("aten::convolution") |
+        UINT64_C(1) << sizeof("aten::_addmm_activation") | UINT64_C(1) << sizeof("aten::_int_mm") |
+        UINT64_C(1) << sizeof("aten::_scaled_mm") | UINT64_C(1) << sizeof("aten::convolution") |
         UINT64_C(1) << sizeof("aten::convolution_backward");
     const size_t size = strlen(name) + 1;
     return (size > 32 || lengths >> size & 1) && find(name) != NULL;
@@ -115,17 +124,30 @@ static int product_of(const int64_t *a, const int64_t *b, double batches, struct
     return 1;
 }
 
-/* Of queries q and keys k; forward reads three and writes one, backward reads five and writes three. */
-static int attention_of(const int64_t *q, const int64_t *k, double products, struct work *work)
+/* Of queries q, keys k, and values of a width; forward reads three and writes one, backward reads five and writes three. Of two
+ * products one is of the values' width, of five two. */
+static int attention_of(const int64_t *q, const int64_t *k, double width, double products,
+                        struct work *work)
 {
-    const double heads = (double)q[0] * (double)q[1], d = (double)q[3];
+    const double heads = (double)q[0] * (double)q[1], d = (double)q[3],
+                 of_values = products > 2 ? 2 : 1;
     if (q[0] != k[0] || q[3] != k[3])
         return 0;
-    const double queries = heads * (double)q[2] * d,
-                 keys = (double)k[0] * (double)k[1] * (double)k[2] * d;
-    *work = (struct work){2 * products * heads * (double)q[2] * (double)k[2] * d,
-                          products > 2 ? 4 * queries + 4 * keys : 2 * queries + 2 * keys};
+    const double both = d + width, queries = heads * (double)q[2] * both,
+                 keys = (double)k[0] * (double)k[1] * (double)k[2] * both;
+    *work = (struct work){2 * heads * (double)q[2] * (double)k[2] *
+                              ((products - of_values) * d + of_values * width),
+                          of_values * (queries + keys)};
     return 1;
+}
+
+/* The width of values, which stand behind the keys; that of the keys where they are not known. */
+static double width_of_values(const struct nvt_shapes *shapes, unsigned keys)
+{
+    const unsigned values = keys + 1;
+    const int is_known = values < shapes->inputs && values < NVT_SHAPE_INPUTS &&
+                         shapes->sizes[values] == 4 && shapes->size[values][3] > 0;
+    return (double)shapes->size[is_known ? values : keys][3];
 }
 
 /* --- convolutions ----------------------------------------------------------------------------- */
@@ -252,7 +274,7 @@ static int work_of(const struct known *known, const struct nvt_shapes *shapes, s
     case VECTOR:
         return product_of(left, (const int64_t[]){right[0], 1}, 1, work);
     default:
-        return attention_of(left, right, known->products, work);
+        return attention_of(left, right, width_of_values(shapes, b), known->products, work);
     }
 }
 
@@ -264,10 +286,15 @@ int nvt_operator_work(const char *name, const struct nvt_shapes *shapes,
     if (!known || known->first >= shapes->types || known->first >= NVT_SHAPE_INPUTS)
         return 0;
     const struct type *type = type_of(shapes->type[known->first]);
-    if (!type || !work_of(known, shapes, &work) || !(work.flops > 0))
+    if (!*shapes->type[known->first] || !work_of(known, shapes, &work) || !(work.flops > 0))
         return 0;
-    snprintf(out, NVT_OPERATOR_WORK_MAX, "{\"flops\":%.17g,\"bytes\":%.17g,\"precision\":\"%s\"}",
-             work.flops, work.numbers * type->bytes, type->precision);
+    if (!type)
+        snprintf(out, NVT_OPERATOR_WORK_MAX, "{\"flops\":%.17g,\"precision\":\"other\"}",
+                 work.flops);
+    else
+        snprintf(out, NVT_OPERATOR_WORK_MAX,
+                 "{\"flops\":%.17g,\"bytes\":%.17g,\"precision\":\"%s\"}",
+                 work.flops * type->products, work.numbers * type->bytes, type->precision);
     return 1;
 }
 

@@ -4,7 +4,8 @@
  *
  * Known are those that do the products, and not the operators around them, so that no product counts twice. With A of m × k and B
  * of k × n a product is 2·m·n·k FLOPs, and moves (m·k + k·n + m·n) numbers at least. Attention with queries of b × h × s × d and keys and
- * values of b × h × t × d is two products forward, 4·b·h·s·t·d FLOPs, and five backward (as torch.utils.flop_counter counts them);
+ * values of b × h × t × d is two products forward, 4·b·h·s·t·d FLOPs, and five backward (as torch.utils.flop_counter counts them),
+ * of which one and two are of the values' width where that is another;
  * a causal mask, which needs half of that, is not looked at.
  *
  * A convolution of N images with weights w, whose result has S places (of a transposed one: whose input has), is 2·N·S·|w| FLOPs
@@ -26,7 +27,7 @@ struct nvt_shapes {
     unsigned inputs, types; /* that were read, of which the first NVT_SHAPE_INPUTS are kept */
     unsigned sizes[NVT_SHAPE_INPUTS]; /* dimensions; more than NVT_SHAPE_SIZES: too many */
     int64_t size[NVT_SHAPE_INPUTS][NVT_SHAPE_SIZES];
-    char type[NVT_SHAPE_INPUTS][16]; /* "float", "c10::BFloat16" … */
+    char type[NVT_SHAPE_INPUTS][24]; /* "float", "c10::BFloat16" … */
     unsigned values;                 /* of `value` that were read */
     char value[NVT_SHAPE_VALUES]
               [32]; /* of inputs that are no tensors: "[2, 2]", "True"; "" of others */
@@ -41,7 +42,8 @@ int nvt_is_operator_with_work(const char *name);
 /* Whether it is one whose concrete inputs count, too. */
 int nvt_is_convolution(const char *name);
 
-/* {"flops":F,"bytes":B,"precision":"bf16"} of it; 1, or 0: the shapes or the type are not what it has. */
+/* {"flops":F,"bytes":B,"precision":"bf16"} of it, of another type {"flops":F,"precision":"other"}; 1, or 0: the shapes are not
+ * what it has, or there is no type. A complex product is four. */
 #define NVT_OPERATOR_WORK_MAX 96
 int nvt_operator_work(const char *name, const struct nvt_shapes *shapes,
                       char out[NVT_OPERATOR_WORK_MAX]);

@@ -64,6 +64,21 @@ static void note_no_share(const struct nvt_making *making, const struct nvt_trac
         nvt_note(making->input, "%s", text);
 }
 
+/* How many products there are whose FLOPs are not known, beside others. */
+static void note_unknown(const struct nvt_making *making, const struct nvt_trace *trace)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        count += !(ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD) &&
+                 nvt_is_operator_with_work(nvt_name(trace, ranges->name[i]));
+    if (count)
+        nvt_note(making->input,
+                 "note: FLOPs of %u of PyTorch's products are left out: their shapes or types were "
+                 "not recorded, or do not fit",
+                 count);
+}
+
 static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
                      const struct nvt_making *making)
 {
@@ -93,6 +108,8 @@ static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
             mfu->source = source;
         }
     }
+    if (model.count)
+        note_unknown(making, trace);
     free(model.items);
     return status;
 }

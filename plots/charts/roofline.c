@@ -337,7 +337,8 @@ static const char *color_of(const struct sheet *sheet, size_t kind)
 /* Dashes alone would not do: gnuplot 5.4 draws a key like the one before it if both have one colour. */
 static const char *const copy_color = "#555555";
 static const struct nvt_look ceilings[NVT_ROOFS] = {
-    {NVT_BLACK, 1, 0}, {"#666666", 2, 0}, {"#888888", 4, 0}, {"#AAAAAA", 5, 0}, {"#333333", 3, 0}};
+    {NVT_BLACK, 1, 0}, {"#666666", 2, 0}, {"#888888", 4, 0}, {"#AAAAAA", 5, 0},
+    {"#333333", 3, 0}, {"#777777", 1, 0}, {"#BBBBBB", 2, 0}};
 
 /* "239 GFLOP/s", "1,370 TOP/s": three digits. */
 static void write_rate(double rate, const char *unit, char *out, size_t size)
