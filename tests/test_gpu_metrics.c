@@ -456,6 +456,41 @@ static void shared_devices_are_told(void **state)
     }
 }
 
+/* Why no metric is of a range: no operations, GPUs that are not known, others, and short ranges. */
+static void what_is_not_there_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *gpu; /* NULL: no operations */
+        int64_t ns;
+        const char *note;
+    } cases[] = {{NULL, 0, "note: there are GPU metrics, but no device operations in the input\n"},
+                 {"", 100000, "note: the GPU that the operations ran on is not known"},
+                 {"GPU-2", 100000, "note: the GPU metrics are of other GPUs than the operations\n"},
+                 {"GPU-1", 5000, "note: no range lasts three sample intervals on the device\n"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct maker maker = make_begin();
+        const struct nvt_device device = {
+            .process = maker.process,
+            .name = nvt_strings_add_text(maker.trace->strings, "NVIDIA H100 80GB HBM3"),
+            .gpu = nvt_strings_add_text(maker.trace->strings, cases[i].gpu ? cases[i].gpu : "")};
+        nvt_device_add(maker.trace, &device);
+        if (cases[i].gpu)
+            make_launch(&maker, "gemm", cases[i].ns);
+        maker.now = 400000;
+        make_range(&maker, "forward", 0);
+        add_gpu_samples(&maker, "GPU-1");
+        struct nvt_trace *trace = make_end(&maker);
+        char *note = NULL, *text = make_report("gpu_metrics_by_range", &trace, 1, &note);
+        assert_null(strstr(text, "SMs Active"));
+        if (!strstr(note, cases[i].note))
+            fail_msg("case %zu: %s", i, note);
+        free(text);
+        free(note);
+        nvt_trace_free(trace);
+    }
+}
+
 /* --- permissions -------------------------------------------------------------------------------- */
 
 static void put(const char *name, const char *text)
@@ -513,6 +548,7 @@ int main(void)
         cmocka_unit_test(roofline_has_tensor_pipes),
         cmocka_unit_test(sampled_flops_have_bounds),
         cmocka_unit_test(shared_devices_are_told),
+        cmocka_unit_test(what_is_not_there_is_told),
         cmocka_unit_test(permissions_are_told),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

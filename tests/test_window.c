@@ -293,6 +293,38 @@ static void counters_begin_with_what_they_were(void **state)
     nvt_trace_free(trace);
 }
 
+/* Samples of a GPU's metric, and the next one, as long as kernels run that the range launched; of anything else while it lasts. */
+static void metrics_last_as_long_as_kernels(void **state)
+{
+    (void)state;
+    static const char *const domains[] = {"GPU 0", "host"};
+    struct nvt_trace *trace = nvt_trace_new("metrics.nvt", "test");
+    uint32_t process = nvt_trace_process(trace, 10), thread = nvt_trace_thread(trace, process, 10);
+    uint32_t count[2] = {0, 0};
+    add_range(trace, thread, "", "forward", 100, 120);
+    add_kernel(trace, thread, 1, 110, 130, 165);
+    add_kernel(trace, thread, 2, 125, 165, 195);
+    for (size_t k = 0; k < 2; k++) {
+        struct nvt_counter counter = {.process = process,
+                                      .domain = nvt_trace_domain(trace, process, domains[k]),
+                                      .name = text(trace, "c"),
+                                      .values = NVT_COUNTER_ABSOLUTE,
+                                      .is_of_machine = 1};
+        const uint32_t row = nvt_counter_add(trace, &counter);
+        for (int i = 0; i <= 25; i++) {
+            struct nvt_counter_sample sample = {.time = 10 * i, .counter = row, .thread = thread};
+            assert_true(nvt_counter_sample_add(trace, &sample) != NVT_NONE);
+        }
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    cut(trace, "forward", NULL);
+    for (uint32_t i = 0; i < trace->counter_samples.count; i++)
+        count[trace->counter_samples.counter[i]]++;
+    assert_int_equal(count[0], 9); /* 90 before it, 100 to 160, 170 */
+    assert_int_equal(count[1], 4); /* 90, 100, 110, 120 */
+    nvt_trace_free(trace);
+}
+
 /* What counts per iteration leaves out those that the window cuts, and a note says where none is left. */
 static void iterations_that_are_cut_do_not_count(void **state)
 {
@@ -589,6 +621,7 @@ int main(void)
         cmocka_unit_test(a_window_of_samples_alone_is_as_long_as_they_are),
         cmocka_unit_test(levels_end_with_the_window),
         cmocka_unit_test(counters_begin_with_what_they_were),
+        cmocka_unit_test(metrics_last_as_long_as_kernels),
         cmocka_unit_test(windows_that_are_none),
         cmocka_unit_test(commands_take_windows),
         cmocka_unit_test(configurations_stay_apart),

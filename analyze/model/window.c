@@ -279,29 +279,72 @@ static int stay_by_time(const struct spans *spans, const struct nvt_layout_table
     return 0;
 }
 
-/* The last sample before the window is what the counter says when it opens; a difference says nothing then. */
+/* Whether an operation was launched within the range, and begun at the time. */
+static int is_op_in(const struct spans *spans, uint32_t i)
+{
+    const struct nvt_ops *ops = &spans->trace->ops;
+    const int64_t launch = ops->launch[i] == INT64_MIN ? ops->start[i] : ops->launch[i];
+    return is_in(spans->time, ops->start[i]) && is_in(spans->opened[ops->process[i]], launch);
+}
+
+/* Of what the samples of a counter stay: those of GPUs as long as operations that stay run. */
+static struct span span_of_samples(const struct spans *spans, uint32_t counter, int64_t ops_end)
+{
+    const struct nvt_counters *counters = &spans->trace->counters;
+    struct span span = spans->ranges[counters->process[counter]];
+    if (!counters->is_of_machine[counter] ||
+        strncmp(nvt_domain_name(spans->trace, counters->domain[counter]), "GPU ", 4) != 0)
+        return span;
+    span = spans->all;
+    span.to = span.from <= span.to && ops_end > span.to ? ops_end : span.to;
+    return span;
+}
+
+/* When the last operation that stays ends, INT64_MIN: none does. */
+static int64_t end_of_ops(const struct spans *spans)
+{
+    const struct nvt_ops *ops = &spans->trace->ops;
+    int64_t end = INT64_MIN;
+    for (uint32_t i = 0; i < ops->count; i++)
+        if (ops->end[i] > end && is_op_in(spans, i))
+            end = ops->end[i];
+    return end;
+}
+
+/* The last sample before the window is what the counter says when it opens; a difference says nothing then. A GPU's
+ * metric is of the time before its sample, so that the first one behind the operations is still of them. */
 static int stay_samples(const struct spans *spans, struct stay *stay)
 {
     const struct nvt_counters *counters = &spans->trace->counters;
     const struct nvt_counter_samples *samples = &spans->trace->counter_samples;
+    const int64_t ops_end = end_of_ops(spans);
     uint32_t *last = malloc(((size_t)counters->count + 1) * sizeof(*last));
-    if (!last)
+    struct span *of = calloc((size_t)counters->count + 1, sizeof(*of));
+    if (!last || !of) {
+        free(last);
+        free(of);
         return -1;
+    }
     memset(last, 0xff, counters->count * sizeof(*last));
+    for (uint32_t i = 0; i < counters->count; i++)
+        of[i] = span_of_samples(spans, i, ops_end);
     for (uint32_t i = 0; i < samples->count; i++) {
         uint32_t counter = samples->counter[i];
-        struct span span = spans->ranges[counters->process[counter]];
+        struct span span = of[counter];
         if (samples->time[i] < span.from && span.from <= span.to &&
             counters->values[counter] != NVT_COUNTER_DELTA)
             last[counter] = i;
     }
     for (uint32_t i = 0; i < samples->count; i++) {
         uint32_t counter = samples->counter[i];
-        set_stay(stay, i,
-                 last[counter] == i ||
-                     is_in(spans->ranges[counters->process[counter]], samples->time[i]));
+        const int is_behind =
+            ops_end > INT64_MIN && of[counter].to == ops_end && samples->time[i] > ops_end;
+        set_stay(stay, i, last[counter] == i || is_behind || is_in(of[counter], samples->time[i]));
+        if (is_behind)
+            of[counter].to = INT64_MIN;
     }
     free(last);
+    free(of);
     return 0;
 }
 
@@ -309,12 +352,8 @@ static int stay_samples(const struct spans *spans, struct stay *stay)
 static int stay_ops(const struct spans *spans, struct stay *stay)
 {
     const struct nvt_ops *ops = &spans->trace->ops;
-    for (uint32_t i = 0; i < ops->count; i++) {
-        int64_t launch = ops->launch[i] == INT64_MIN ? ops->start[i] : ops->launch[i];
-        set_stay(stay, i,
-                 is_in(spans->time, ops->start[i]) &&
-                     is_in(spans->opened[ops->process[i]], launch));
-    }
+    for (uint32_t i = 0; i < ops->count; i++)
+        set_stay(stay, i, is_op_in(spans, i));
     return 0;
 }
 

@@ -135,6 +135,48 @@ static int add_gpu_metrics(struct nvt_groups *groups, const struct nvt_trace *tr
     return status;
 }
 
+static int is_in(const struct nvt_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (nvt_has_gpu_metrics(input->traces[i].trace))
+            return 1;
+    return 0;
+}
+
+/* Whether a metric is of that GPU. */
+static int has_metric(const struct nvt_trace *trace, uint32_t gpu)
+{
+    for (uint32_t i = 0; i < trace->counters.count; i++)
+        if (nvt_is_gpu_metric(trace, i) && trace->counters.gpu[i] == gpu)
+            return 1;
+    return 0;
+}
+
+/* Why there is nothing of ranges. */
+static const char *why_nothing(const struct nvt_input *input)
+{
+    uint64_t count = 0, unknown = 0;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        const struct nvt_ops *ops = &trace->ops;
+        const int has = nvt_has_gpu_metrics(trace);
+        count += has ? ops->count : 0;
+        for (uint32_t k = 0; has && k < ops->count; k++) {
+            if (k && ops->process[k] == ops->process[k - 1] && ops->device[k] == ops->device[k - 1])
+                continue;
+            const uint32_t gpu = nvt_device_gpu(trace, ops->process[k], ops->device[k]);
+            if (has_metric(trace, gpu))
+                return "no range lasts three sample intervals on the device";
+            unknown += !gpu;
+        }
+    }
+    return !count ? "there are GPU metrics, but no device operations in the input"
+           : unknown
+               ? "the GPU that the operations ran on is not known, so that no metric is theirs "
+                 "(an nsys export says it in TARGET_INFO_CUDA_DEVICE)"
+               : "the GPU metrics are of other GPUs than the operations";
+}
+
 static int put_gpu_metrics_by_range(struct nvt_table *table, const struct nvt_making *making)
 {
     struct nvt_groups groups = {.item_size = sizeof(struct nvt_metric_sum)};
@@ -148,16 +190,11 @@ static int put_gpu_metrics_by_range(struct nvt_table *table, const struct nvt_ma
         put_gpu_metrics_row(making->tables[groups.groups[i].key[0]], &groups, i, left_out);
     if (!status)
         note_left_out(making, left_out);
+    if (!status && is_in(making->input) && !nvt_table_rows(making->tables[BY_RANGE]) &&
+        !nvt_table_rows(making->tables[BY_KERNEL]))
+        nvt_note(making->input, "note: %s", why_nothing(making->input));
     nvt_groups_free(&groups);
     return status;
-}
-
-static int is_in(const struct nvt_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (nvt_has_gpu_metrics(input->traces[i].trace))
-            return 1;
-    return 0;
 }
 
 #define COLUMNS(kind, instances)                                                                   \
@@ -198,7 +235,6 @@ const struct nvt_report nvt_report_gpu_metrics_by_range = {
     .order = {"-Device Time (ns)", "Range", "Metric"},
     .missing =
         "no GPU metrics in the input (record --trace metrics, or nsys --gpu-metrics-devices=all)",
-    .nothing = "no range lasts three sample intervals on the device",
     .is_in = is_in,
     .of_input = put_gpu_metrics_by_range,
     .more = more,
