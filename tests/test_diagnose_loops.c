@@ -595,9 +595,42 @@ static void waits_count_while_the_device_is_idle(void **state)
     }
 }
 
+/* 20 iterations of 100 us of each thread: side by side they are one, one thread's behind the other's are not. */
+static void threads_enter_iterations_side_by_side(void **state)
+{
+    (void)state;
+    static const struct {
+        int threads;
+        int64_t later; /* that each begins after the one before it */
+        double units, span_ns;
+    } cases[] = {{1, 0, 10, 1e6}, {4, 0, 10, 1e6}, {2, 2000000, 20, 2e6}};
+    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
+        struct maker maker = make_begin();
+        for (int k = 0; k < cases[i].threads; k++) {
+            maker.thread = nvt_trace_thread(maker.trace, maker.process, 100 + k);
+            maker.now = k * cases[i].later;
+            for (int n = 0; n < 20; n++) {
+                const int64_t start = maker.now;
+                maker.now += 100000;
+                make_range(&maker, "iteration", start);
+            }
+        }
+        struct nvt_trace *trace = make_end(&maker);
+        struct nvt_view view = {.trace = trace, .process = NVT_NONE};
+        uint32_t *rows = nvt_iterations(trace, &view.iteration_count);
+        view.iterations = rows;
+        nvt_view_steady_part(&view);
+        if (fabs(view.units - cases[i].units) > 0 || fabs(view.span_ns - cases[i].span_ns) > 0)
+            fail_msg("case %zu: %g of %g ns", i, view.units, view.span_ns);
+        free(rows);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_enter_iterations_side_by_side),
         cmocka_unit_test(waits_count_while_the_device_is_idle),
         cmocka_unit_test(what_lies_behind_a_loop_is_none_of_it),
         cmocka_unit_test(the_host_is_where_it_is_most_of_the_time),

@@ -457,6 +457,8 @@ static void each_rule_finds_its_trouble(void **state)
         assert_string_equal(finding->cause, troubles[i].rule->cause);
         if (!strstr(finding->what, troubles[i].says))
             fail_msg("%s: \"%s\"", finding->cause, finding->what);
+        if (troubles[i].rule == &nvt_rule_paging)
+            assert_non_null(strstr(finding->evidence, "; counted in the last 16 of 32 iterations"));
         assert_true(finding->cost_ns > 0 || finding->cost_bytes > 0);
         assert_true(finding->evidence[0] && finding->remedy[0] && finding->where[0]);
         const int has_one =

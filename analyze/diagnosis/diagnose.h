@@ -143,9 +143,11 @@ struct nvt_view {
      * still open then. What a program does once, when it starts, lies before it: rules about a loop look only here.
      */
     int64_t from, to; /* ns */
-    double units;     /* iterations in it, 1 without any: what costs are divided by */
-    const char *per;  /* "per iteration"; "in the second half of the trace" without any */
-    double span_ns;   /* to - from */
+    double
+        units; /* iterations in it, 1 without any: what costs are divided by. One of each of threads that enter
+                       * theirs side by side is one. */
+    const char *per; /* "per iteration"; "in the second half of the trace" without any */
+    double span_ns;  /* to - from */
     /* With operations in the steady part: sums over devices are divided by how many there are.
      * None for a rule that needs no operations. Of one that looks at gaps a device that several
      * processes use is one, with the operations of all of them, and knows what other files have on it. */

@@ -112,6 +112,48 @@ struct nvt_view nvt_view_of_calls(const struct nvt_view *view)
     return of_calls;
 }
 
+/* Time of iterations of the steady part, and the part of it in which a process is in any. ns */
+struct side {
+    double sum, any;
+    uint32_t threads, processes; /* that enter them */
+};
+
+/* An iteration; `until`: how far its process has been in any, or INT64_MIN. */
+static void add_side(struct side *side, const struct nvt_view *view, uint32_t range,
+                     unsigned char *is_seen, int64_t *until)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    const int64_t start = ranges->start[range], end = ranges->end[range];
+    if (start < view->from || end > view->to)
+        return;
+    side->threads += !is_seen[ranges->thread[range]];
+    side->processes += *until == INT64_MIN;
+    is_seen[ranges->thread[range]] = 1;
+    const int64_t from = start > *until ? start : *until;
+    side->sum += (double)(end - start);
+    side->any += end > from ? (double)(end - from) : 0;
+    *until = end > *until ? end : *until;
+}
+
+/* How many threads of a process are in iterations side by side: then a unit is one of each, as long as a thread's. */
+static double side_by_side(const struct nvt_view *view)
+{
+    const struct nvt_trace *trace = view->trace;
+    struct side side = {0, 0, 0, 0};
+    unsigned char *is_seen = calloc((size_t)trace->threads.count + 1, 1);
+    int64_t *until = malloc(((size_t)trace->processes.count + 1) * sizeof(*until));
+    for (uint32_t i = 0; until && i < trace->processes.count; i++)
+        until[i] = INT64_MIN;
+    for (uint32_t i = 0; is_seen && until && i < view->iteration_count; i++)
+        add_side(&side, view, view->iterations[i], is_seen,
+                 &until[process_of_range(trace, view->iterations[i])]);
+    free(is_seen);
+    free(until);
+    return side.any > 0
+               ? fmax(1, fmin(round(side.sum / side.any), (double)side.threads / side.processes))
+               : 1;
+}
+
 void nvt_view_steady_part(struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
@@ -120,8 +162,7 @@ void nvt_view_steady_part(struct nvt_view *view)
     view->per = view->iteration_count ? "per iteration" : "in the second half of the trace";
     view->units = nvt_steady_iterations(trace, NVT_NONE, view->iterations, view->iteration_count,
                                         &view->from, &view->to);
-    if (view->units == 0)
-        view->units = 1;
+    view->units = fmax(view->units / side_by_side(view), 1);
     view->span_ns = (double)view->to - (double)view->from;
     if (!(view->span_ns > 0) &&
         trace->os_calls.count) /* of which the trace's extent knows nothing */

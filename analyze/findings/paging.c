@@ -56,6 +56,7 @@ static int tell_paging(const struct paging *paging, struct nvt_finding *finding,
 {
     const struct nvt_view *view = paging->loop.view;
     const int is_major = paging->major_ns > paging->minor_ns;
+    int64_t from, to;
     double of_all;
     const uint32_t name = nvt_counted_loop_most(&paging->loop, &of_all);
     const double ns = (paging->minor_ns + paging->major_ns) / paging->loop.threads;
@@ -77,6 +78,11 @@ static int tell_paging(const struct paging *paging, struct nvt_finding *finding,
                            NVT_TIME(paging->major_ns / view->units), view->per);
     nvt_finding_append(finding, "; range %s has %.0f %% of this time", finding->subject,
                        100 * of_all);
+    if (view->iteration_count)
+        nvt_finding_append(finding, "; counted in the last %u of %u iterations",
+                           nvt_steady_iterations(view->trace, NVT_NONE, view->iterations,
+                                                 view->iteration_count, &from, &to),
+                           view->iteration_count);
     if (is_major)
         snprintf(finding->remedy, sizeof(finding->remedy), "%s",
                  "read files before the loop (MAP_POPULATE, madvise(MADV_WILLNEED), or read() into "
