@@ -597,6 +597,45 @@ static void changes_of_counts_are_noted(void **state)
     }
 }
 
+/* 20 iterations with "alloc" and "io" in them; faults of an iteration are theirs. */
+static struct nvt_trace *make_nested(uint64_t alloc, uint64_t io)
+{
+    struct maker maker = make_begin();
+    for (int64_t i = 0; i < 20; i++) {
+        add(&maker, 0, "iteration", 1000 * i, 1000 * i + 900, 300, alloc + io);
+        add(&maker, 0, "alloc", 1000 * i + 100, 1000 * i + 400, 100, alloc);
+        add(&maker, 0, "io", 1000 * i + 500, 1000 * i + 800, 100, io);
+    }
+    return make_end(&maker);
+}
+
+static void changes_are_named_where_they_are(void **state)
+{
+    (void)state;
+    char *note = compare_counts(make_nested(10, 10), make_nested(200, 30));
+    assert_string_equal(note, ":alloc has 20 voluntary switches a call on side A, 400 on side B; "
+                              ":io has 20 voluntary switches a call on side A, 60 on side B; "
+                              ":alloc has 10 minor faults a call on side A, 200 on side B");
+    free(note);
+}
+
+static void sides_without_counts_are_noted(void **state)
+{
+    (void)state;
+    struct nvt_compared_counts counts = {.has = {1, 0, 1}};
+    struct nvt_buffer text = {0};
+    assert_int_equal(nvt_compared_counts_note(&counts, 3, &text), 0);
+    assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+    assert_string_equal((const char *)text.data,
+                        "note: CPU counters are not compared with side B, which has none (nvtally "
+                        "record --trace counters)\n");
+    text.size = 0;
+    counts.has[0] = counts.has[2] = 0;
+    assert_int_equal(nvt_compared_counts_note(&counts, 3, &text), 0);
+    assert_int_equal(text.size, 0);
+    nvt_buffer_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -615,6 +654,8 @@ int main(void)
         cmocka_unit_test(counts_are_shown_by_iteration),
         cmocka_unit_test(roofline_has_misses_as_bytes),
         cmocka_unit_test(changes_of_counts_are_noted),
+        cmocka_unit_test(changes_are_named_where_they_are),
+        cmocka_unit_test(sides_without_counts_are_noted),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

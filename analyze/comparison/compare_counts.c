@@ -31,7 +31,9 @@ static void add_range(struct nvt_groups *groups, size_t side,
 {
     const uint32_t name = nvt_groups_range(groups, range);
     for (uint32_t i = 0; i < NVT_COUNT_OF(compared); i++) {
-        const int64_t value = counted->all[range].of[compared[i].count];
+        const enum nvt_count count = compared[i].count;
+        const int64_t own = counted->own[range].of[count],
+                      value = own >= 0 ? own : counted->all[range].of[count];
         const uint32_t key[PARTS] = {name, i, (uint32_t)side};
         if (value >= 0)
             nvt_groups_add(groups, nvt_groups_key(groups, key, PARTS), value);
@@ -47,6 +49,7 @@ int nvt_compared_counts_add(struct nvt_compared_counts *counts, size_t side,
         struct nvt_counted_ranges counted = {.all = NULL};
         if (!trace->range_counts.count)
             continue;
+        counts->has[side] = 1;
         status = nvt_counted_ranges_make(&counted, trace, err);
         nvt_groups_trace(&counts->groups, trace);
         for (uint32_t i = 0; i < trace->ranges.count && !status; i++)
@@ -139,6 +142,21 @@ int nvt_compared_counts_text(struct nvt_compared_counts *counts, size_t sides,
     if (!failed)
         failed = nvt_compared_rates_text(&counts->rates, sides, out);
     return failed ? nvt_fail(err, "out of memory") : 0;
+}
+
+int nvt_compared_counts_note(const struct nvt_compared_counts *counts, size_t sides,
+                             struct nvt_buffer *out)
+{
+    int any = 0, failed = 0;
+    for (size_t side = 0; side < sides; side++)
+        any |= counts->has[side];
+    for (size_t side = 0; side < sides && any && !failed; side++)
+        if (!counts->has[side])
+            failed = nvt_buffer_printf(out,
+                                       "note: CPU counters are not compared with side %c, which "
+                                       "has none (nvtally record --trace counters)\n",
+                                       (char)('A' + side));
+    return failed ? -1 : 0;
 }
 
 void nvt_compared_counts_free(struct nvt_compared_counts *counts)

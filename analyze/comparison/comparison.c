@@ -163,7 +163,7 @@ static int note_counts(struct nvt_comparison *out, struct nvt_error *err)
         failed = nvt_buffer_printf(&out->notes, "note: CPU counters differ: %.*s\n", (int)text.size,
                                    (const char *)text.data);
     nvt_buffer_free(&text);
-    return failed ? -1 : 0;
+    return failed || nvt_compared_counts_note(&out->counts, out->sides, &out->notes) ? -1 : 0;
 }
 
 int nvt_comparison_make(struct nvt_comparison *comparison,
