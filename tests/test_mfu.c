@@ -377,15 +377,18 @@ static void names_declare_work(void **state)
     static const char first[] = DECLARES("a flops=1e11 bytes=2 precision=bf16", "1000"),
                       second[] = DECLARES("b flops=1e10 bytes=2", "2000"),
                       third[] = DECLARES("c flops=1e10 bytes=2 precision=fp3000", "3000"),
-                      fourth[] = DECLARES("d flops=x", "4000");
+                      fourth[] = DECLARES("d flops=x bytes=1", "4000"),
+                      fifth[] = DECLARES("e flops=1e308 bytes=1", "5000");
     char events[4000];
-    snprintf(events, sizeof(events), "%s,%s,%s,%s", first, second, third, fourth);
+    snprintf(events, sizeof(events), "%s,%s,%s,%s,%s", first, second, third, fourth, fifth);
     char *text = report_of("NVIDIA H100 80GB HBM3", events);
     assert_string_equal(
         text, "Range,Instances,Time (ns),GFLOP each,TFLOP/s,Precision,MFU (%),Peak\n"
               ":a flops=1e11 bytes=2 precision=bf16,1,200000,100,500,bf16,50.5,data sheet\n"
               ":b flops=1e10 bytes=2,1,200000,10,50,fp32,74.6,data sheet\n"
-              ":c flops=1e10 bytes=2 precision=fp3000,1,200000,10,50,,,type unknown\n");
+              ":c flops=1e10 bytes=2 precision=fp3000,1,200000,10,50,,,type unknown\n"
+              "nvtally: note: names of 2 ranges have flops= and declare no work: flops= "
+              "and bytes= must both be numbers from 0 to 1e+30\n");
     free(text);
 }
 

@@ -79,6 +79,36 @@ static void note_unknown(const struct nvt_making *making, const struct nvt_trace
                  count);
 }
 
+/* Whether a name has the word flops=, and yet says no work. */
+static int says_no_work(const char *name)
+{
+    const char *word = strstr(name, "flops=");
+    if (!word || (word > name && word[-1] != ' '))
+        return 0;
+    char *plain = NULL;
+    const struct nvt_declared work = nvt_declared_in_name(name, &plain);
+    free(plain);
+    return isnan(work.flops);
+}
+
+static void note_no_work(const struct nvt_making *making, const struct nvt_trace *trace)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t count = 0, before = NVT_NONE;
+    int is_before = 0;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (ranges->name[i] != before)
+            is_before = says_no_work(nvt_name(trace, ranges->name[i]));
+        before = ranges->name[i];
+        count += is_before != 0;
+    }
+    if (count)
+        nvt_note(making->input,
+                 "note: names of %u ranges have flops= and declare no work: flops= and bytes= must "
+                 "both be numbers from 0 to %g",
+                 count, NVT_DECLARED_LESS);
+}
+
 static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
                      const struct nvt_making *making)
 {
@@ -110,6 +140,7 @@ static int group_mfu(struct nvt_groups *groups, const struct nvt_trace *trace,
     }
     if (model.count)
         note_unknown(making, trace);
+    note_no_work(making, trace);
     free(model.items);
     return status;
 }

@@ -16,13 +16,18 @@ static enum nvt_roof roof_said(const char *text)
     return roof == NVT_ROOFS ? NVT_ROOF_OTHER : roof;
 }
 
+static double less(double value)
+{
+    return value < NVT_DECLARED_LESS ? value : NAN;
+}
+
 struct nvt_declared nvt_declared_in_payload(const char *payload)
 {
     static const char key[] = "\"precision\":";
     struct nvt_declared work = nothing;
     const char *precision = strstr(payload, key);
-    work.flops = nvt_declared_number(payload, "\"flops\"");
-    work.bytes = nvt_declared_number(payload, "\"bytes\"");
+    work.flops = less(nvt_declared_number(payload, "\"flops\""));
+    work.bytes = less(nvt_declared_number(payload, "\"bytes\""));
     if (precision) {
         precision += strlen(key);
         precision += strspn(precision, " ");
@@ -39,7 +44,7 @@ static double number_of(const char *word, size_t length, const char *key)
     if (length <= size || strncmp(word, key, size))
         return NAN;
     const double value = strtod(word + size, &end);
-    return end == word + length && isfinite(value) && value >= 0 ? value : NAN;
+    return end == word + length && value >= 0 && value < NVT_DECLARED_LESS ? value : NAN;
 }
 
 /* Whether a word says something, which goes into `work`. */

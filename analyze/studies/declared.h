@@ -10,6 +10,9 @@
 
 #include "../input/peaks.h"
 
+/* Numbers that are declared are less: what is more is no work of this world, and sums of it no numbers. */
+#define NVT_DECLARED_LESS 1e30
+
 struct nvt_declared {
     double flops, bytes; /* NaN: not said */
     enum nvt_roof roof;  /* of the precision; NVT_ROOFS: not said, NVT_ROOF_OTHER: another one */
