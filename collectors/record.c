@@ -51,6 +51,9 @@ static void report_no_ranges(const struct nvt_record_request *request,
     if (request->wants_pytorch)
         nvt_message(stderr, "no PyTorch calls were recorded: the command did not use PyTorch, or "
                             "Python ignored PYTHONPATH (-E, -I, -S)");
+    else if (request->options.is_dormant && result->joined)
+        nvt_message(stderr, "no range began or ended while recording was under way, and what was "
+                            "open before it began is not known");
     else if (is_python(request->command[0]) && *levels)
         nvt_message(stderr, "no NVTX calls were recorded; --python records what the command runs "
                             "and waits for, and PyTorch's ranges if it uses PyTorch");

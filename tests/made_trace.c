@@ -527,6 +527,20 @@ static void count(struct maker *maker, const struct program *program, int64_t st
     assert_int_not_equal(nvt_range_count_add(maker->trace, &row), NVT_NONE);
 }
 
+void make_pause(struct maker *maker, int64_t ns)
+{
+    struct nvt_parts *parts = &maker->trace->parts;
+    const struct nvt_part first = {.start = 0}, next = {.start = maker->now + ns};
+    if (!parts->count)
+        assert_int_not_equal(nvt_part_add(maker->trace, &first), NVT_NONE);
+    parts->end[parts->count - 1] = maker->now;
+    if (ns < 0)
+        return;
+    maker->now += ns;
+    assert_int_not_equal(nvt_part_add(maker->trace, &next), NVT_NONE);
+    parts->end[parts->count - 1] = INT64_MAX / 4;
+}
+
 struct nvt_trace *make_program(const struct program *program)
 {
     struct maker maker = make_begin();
@@ -540,6 +554,8 @@ struct nvt_trace *make_program(const struct program *program)
     maker.trace->processes.rank[maker.process] =
         program->rank ? (uint32_t)program->rank - 1 : NVT_NONE;
     for (int i = 0; i < (program->iterations ? program->iterations : 32); i++) {
+        if (program->second_part && i == program->second_part)
+            make_pause(&maker, 1000000000);
         int64_t start = maker.now;
         maker.now += program->data_ns;
         if (program->data_ns)
@@ -579,6 +595,8 @@ struct nvt_trace *make_program(const struct program *program)
     if (waits_since)
         make_os_call(&maker, "pthread_cond_wait", nvt_trace_thread(maker.trace, maker.process, 9),
                      waits_since, maker.now);
+    if (program->second_part)
+        make_pause(&maker, -1);
     sample_machine(&maker, program);
     sample_metrics(&maker, program);
     if (program->resident_bytes > 0)

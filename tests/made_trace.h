@@ -56,6 +56,8 @@ void make_host_samples(struct maker *maker, int id, double value);
 void make_gpu_samples(struct maker *maker, uint32_t gpu, int id, double value, int share);
 /* A metric of GPU 0 in percent over all of the trace so far, every 10 us; `share` % of the samples have the value, the others are 0. */
 void make_metric(struct maker *maker, const char *name, double value, int share);
+/* The recording ends now, and goes on so many ns later; -1: it does not. The first part begins at 0. */
+void make_pause(struct maker *maker, int64_t ns);
 /* Finish it; the caller owns the trace. */
 struct nvt_trace *make_end(struct maker *maker);
 
@@ -112,10 +114,11 @@ struct program {
     int leak_freed_every;         /* iterations, of which this gives back what they took */
     int64_t slow_ns;              /* longer … */
     int slow_every, slow_until;   /* every so many iterations; those before this one */
-    const char *slow_range;       /* that every so many are longer by; NULL: none */
-    int64_t after_ns;             /* the host works behind a range `optimizer`, 0: there is none */
-    unsigned jitter;              /* seed: kernels vary by up to 10 %, 0: they do not */
-    int rank;                     /* of the process, with rank 1 as 2; 0: none */
+    int second_part;        /* with this one the recording goes on after 1 s; 0: it is whole */
+    const char *slow_range; /* that every so many are longer by; NULL: none */
+    int64_t after_ns;       /* the host works behind a range `optimizer`, 0: there is none */
+    unsigned jitter;        /* seed: kernels vary by up to 10 %, 0: they do not */
+    int rank;               /* of the process, with rank 1 as 2; 0: none */
     /* Sampled of the machine; 0: it is not. */
     double clock_mhz;      /* of a device whose highest is 2000 */
     int limited;           /* % of the samples at which the power limit holds it */

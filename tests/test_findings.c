@@ -243,9 +243,9 @@ static void nothing_found_says_what_was_looked_at(void **state)
         {.trace = make_program(&(struct program){
              .kernels = 4, .kernel_ns = 80000, .no_ranges = 1, .iterations = 10})}};
     static const char *const says[] = {
-        "30 of 51 rules looked at iterations 17 to 32 of 32\n",
-        "22 of 51 rules looked at the second half of the trace, 1.63 ms\n",
-        "30 of 51 rules looked at the second half of the iterations, or of the time, of 2 "
+        "31 of 52 rules looked at iterations 17 to 32 of 32\n",
+        "22 of 52 rules looked at the second half of the trace, 1.63 ms\n",
+        "31 of 52 rules looked at the second half of the iterations, or of the time, of 2 "
         "traces\n"};
     for (size_t i = 0; i < 3; i++) {
         struct nvt_input input = {.traces = traces + i % 2, .trace_count = i < 2 ? 1 : 2};

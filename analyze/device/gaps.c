@@ -6,6 +6,7 @@
 #include "../../lib/clock.h"
 #include "../../lib/count_of.h"
 #include "../model/buckets.h"
+#include "../model/recorded_parts.h"
 #include "shared.h"
 
 /* Calls that may enclose a moment: a runtime call around a driver call around … */
@@ -142,6 +143,8 @@ static void walk(const struct nvt_trace *trace, const struct nvt_used_device *de
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
         until = busy_until(device, &elsewhere, until, ops->start[op]);
+        if (nvt_is_across_parts(trace, until, ops->start[op]))
+            until = ops->start[op];
         if (nvt_is_gap(until, ops->start[op], least)) {
             gap.start = until;
             gap.end = ops->start[op];

@@ -8,7 +8,8 @@
  *
  * A device that several processes use has gaps when it has nothing of any of them. Devices of the
  * same number that may be one or not are taken for one, so that no gap is made up. Of a gap in which
- * other files have work on the device what lies behind that is left (shared.h).
+ * other files have work on the device what lies behind that is left (shared.h). What lies between two parts of a
+ * recording (recorded_parts.h) is no gap.
  */
 #ifndef NVT_GAPS_H
 #define NVT_GAPS_H

@@ -8,6 +8,7 @@
 #include "../../lib/bisect.h"
 #include "../../lib/map.h"
 #include "../model/sort.h"
+#include "../model/recorded_parts.h"
 
 #define CANDIDATES 128
 /* A loop of fewer rounds cannot be told from chance. */
@@ -269,6 +270,21 @@ static void add_first(struct search *search)
     search->place_count++;
 }
 
+/* One that reaches from one part of the recording into the next is none. */
+static void leave_crossing(struct nvt_iterations *iterations, const struct nvt_trace *trace)
+{
+    uint32_t kept = 0, periods = 0;
+    for (uint32_t k = 0; k < iterations->count; k++) {
+        const struct nvt_iteration *item = &iterations->items[k];
+        if (nvt_is_across_parts(trace, item->start, item->start + item->period))
+            continue;
+        periods += k < iterations->periods;
+        iterations->items[kept++] = *item;
+    }
+    iterations->count = kept;
+    iterations->periods = periods;
+}
+
 static int fill(struct nvt_iterations *iterations, struct search *search, uint32_t pair)
 {
     find_places(search, pair);
@@ -307,6 +323,7 @@ static int fill(struct nvt_iterations *iterations, struct search *search, uint32
     }
     iterations->count = count;
     iterations->periods = iterations->behind ? count : count - 1;
+    leave_crossing(iterations, search->trace);
     return 0;
 }
 

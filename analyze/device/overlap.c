@@ -5,6 +5,7 @@
 
 #include "communication.h"
 #include "gaps.h"
+#include "../model/recorded_parts.h"
 
 /* Times of a class in which at least one operation ran, apart and ascending. */
 struct intervals {
@@ -33,9 +34,10 @@ static void add_interval(struct intervals *intervals, int64_t start, int64_t end
     intervals->end[intervals->count++] = end;
 }
 
-/* Cut the time into pieces at whose boundaries a class begins or ends. */
-static void sweep(struct intervals *classes, int64_t from, int64_t to, nvt_overlap_visit visit,
-                  void *context)
+/* Cut the time into pieces at whose boundaries a class begins or ends. One in which nothing runs is none where it reaches from one part
+ * of the recording into the next. */
+static void sweep(const struct nvt_trace *trace, struct intervals *classes, int64_t from,
+                  int64_t to, nvt_overlap_visit visit, void *context)
 {
     while (from < to) {
         int64_t next = to;
@@ -52,7 +54,8 @@ static void sweep(struct intervals *classes, int64_t from, int64_t to, nvt_overl
             if (change < next)
                 next = change;
         }
-        visit(context, running, from, next);
+        if (running || !nvt_is_across_parts(trace, from, next))
+            visit(context, running, from, next);
         from = next;
     }
 }
@@ -81,7 +84,7 @@ int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device
         if (trace->ops.end[op] > last)
             last = trace->ops.end[op];
     }
-    sweep(classes, first, last, visit, context);
+    sweep(trace, classes, first, last, visit, context);
     free(times);
     return 0;
 }

@@ -1,18 +1,23 @@
 #include "beats.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 #include "../model/batches.h"
+#include "../model/recorded_parts.h"
 
 static int add(struct nvt_beats *beats, uint32_t range)
 {
     const struct nvt_ranges *ranges = &beats->trace->ranges;
     if (nvt_grow(&beats->items, beats->count, sizeof(*beats->items)))
         return -1;
-    if (beats->count)
-        beats->items[beats->count - 1].end = ranges->start[range];
+    struct nvt_beat *before = beats->count ? &beats->items[beats->count - 1] : NULL;
+    if (before && !nvt_is_across_parts(beats->trace, before->start, ranges->start[range])) {
+        before->end = ranges->start[range];
+        before->is_followed = 1;
+    }
     beats->items[beats->count++] =
         (struct nvt_beat){.range = range, .start = ranges->start[range], .end = ranges->end[range]};
     return 0;
@@ -166,6 +171,23 @@ int nvt_beats_make(struct nvt_beats *beats, const struct nvt_view *view)
         find_waits(beats);
     }
     return failed ? -1 : 0;
+}
+
+void nvt_beats_keep_longest_part(struct nvt_beats *beats)
+{
+    uint32_t first = 0, most = 0, most_count = 0;
+    for (uint32_t i = 0; i < beats->count; i++) {
+        if (beats->items[i].is_followed && i + 1 < beats->count)
+            continue;
+        if (i + 1 - first > most_count) {
+            most = first;
+            most_count = i + 1 - first;
+        }
+        first = i + 1;
+    }
+    if (most)
+        memmove(beats->items, beats->items + most, most_count * sizeof(*beats->items));
+    beats->count = most_count;
 }
 
 void nvt_beats_free(struct nvt_beats *beats)

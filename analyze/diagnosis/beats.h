@@ -10,7 +10,8 @@
 
 struct nvt_beat {
     uint32_t range;     /* row of the iteration */
-    int64_t start, end; /* ns; of the last one, the end of its range */
+    int64_t start, end; /* ns; of one that none follows, the end of its range */
+    int is_followed; /* the next one of the loop is known: not of the last one, nor of the last of a part */
     /* End of its last optimizer step, at most `end`; of its range where it has none. */
     int64_t step;
     /* `end`, or when PyTorch's profiler saw the wait for the next batch begin behind the step: its next step may begin later. */
@@ -36,6 +37,9 @@ struct nvt_beats {
 #define NVT_BEATS_LEAST 24
 int nvt_beats_make(struct nvt_beats *beats, const struct nvt_view *view);
 void nvt_beats_free(struct nvt_beats *beats);
+
+/* Leave those of the part of the recording that has most: how many iterations lie between two parts is not known. */
+void nvt_beats_keep_longest_part(struct nvt_beats *beats);
 
 static inline double nvt_beat_ns(const struct nvt_beat *beat)
 {

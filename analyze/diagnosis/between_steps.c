@@ -18,7 +18,7 @@ static double time_of(const struct nvt_beat *beat)
 static int counts(const struct nvt_between_steps *steps, uint32_t beat)
 {
     return nvt_is_steady(steps->view, steps->beats.items[beat].start) &&
-           beat + 1 < steps->beats.count;
+           steps->beats.items[beat].is_followed;
 }
 
 /* 0, or -1 when out of memory. */

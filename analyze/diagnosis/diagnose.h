@@ -55,6 +55,7 @@
     X(ranks)                                                                                       \
     X(periodic)                                                                                    \
     X(iterations)                                                                                  \
+    X(parts)                                                                                       \
     X(warmup)                                                                                      \
     X(timing)                                                                                      \
     X(unclosed)                                                                                    \

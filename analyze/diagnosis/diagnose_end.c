@@ -49,22 +49,49 @@ static int put_iterations(const struct nvt_trace *trace, const struct nvt_open_i
     int found = 0, failed = !iterations;
     for (uint32_t i = trace->ranges.count; i-- > 0 && !failed && found < PROCESSES;) {
         const uint32_t process = trace->threads.process[trace->ranges.thread[i]];
-        if (!(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED) || process == last ||
-            !nvt_is_called_iteration(trace, i))
+        if (!nvt_is_left_open(trace, i) || process == last || !nvt_is_called_iteration(trace, i))
             continue;
         const uint32_t number = number_of(trace, iterations, count, i);
         if (trace->processes.count > 1)
             failed = nvt_buffer_printf(text, "%s process %" PRId64, found ? ";" : ",",
                                        trace->processes.pid[process]);
-        failed =
-            failed ||
-            nvt_buffer_printf(text, " in its %" PRIu32 "%s iteration", number, ordinal(number)) ||
-            put_stack(open, process, text);
+        failed = failed ||
+                 nvt_buffer_printf(text, " in its %" PRIu32 "%s %siteration", number,
+                                   ordinal(number), trace->parts.count ? "recorded " : "") ||
+                 put_stack(open, process, text);
         last = process;
         found++;
     }
     free(iterations);
     return failed ? -1 : found;
+}
+
+/* Whether a recording on request had been stopped when the threads of the program ended. */
+static int was_stopped_before(const struct nvt_trace *trace)
+{
+    if (!nvt_trace_meta(trace, "recorded") || !trace->parts.count)
+        return 0;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (trace->threads.ended_ns[i])
+            return 0;
+    return 1;
+}
+
+/* "; recording had been stopped before, after 42 recorded iterations". 0, or -1 when out of memory. */
+static int put_stopped(const struct nvt_trace *trace, struct nvt_buffer *text)
+{
+    uint32_t count = 0;
+    uint32_t *iterations = nvt_iterations(trace, &count);
+    int failed =
+        !iterations || nvt_buffer_printf(text, "; recording had been stopped before, after ");
+    if (!failed && count)
+        failed = nvt_buffer_printf(text, "%" PRIu32 " recorded iteration%s", count,
+                                   count == 1 ? "" : "s");
+    else if (!failed)
+        failed = nvt_buffer_printf(text, "%" PRIu32 " part%s", trace->parts.count,
+                                   trace->parts.count == 1 ? "" : "s");
+    free(iterations);
+    return failed ? -1 : 0;
 }
 
 /* The command of a trace. What ended by itself, with a status of its own, is told of where it had not come to the end of an
@@ -81,6 +108,8 @@ static int put_end(const struct nvt_trace *trace, int is_named, struct nvt_buffe
         failed = nvt_buffer_append(&text, " within", 7) ||
                  put_stack(&open, nvt_open_process(&open, 0), &text);
     }
+    if (!failed && !found && was_stopped_before(trace))
+        failed = put_stopped(trace, &text);
     if (!failed && (found || nvt_recording_has_signal(trace)))
         failed = nvt_buffer_printf(lines, "%s%sthe command %s%.*s\n", is_named ? trace->path : "",
                                    is_named ? ": " : "", nvt_trace_meta(trace, NVT_FACT_ENDED),

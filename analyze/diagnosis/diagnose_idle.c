@@ -11,6 +11,7 @@
 #include "running.h"
 #include "../device/gaps.h"
 #include "../device/shared.h"
+#include "../model/recorded_parts.h"
 
 /* From where on a device is idle for most of its time, findings explain too little of that, and of how many traces it is told. */
 #define LEAST_SHARE   0.5
@@ -204,7 +205,7 @@ static void tell_how_much(const struct nvt_idle *idle, double steady_ns, double 
 static int tell_early(const struct nvt_trace *trace, const struct nvt_idle *idle, double ns,
                       struct nvt_buffer *lines)
 {
-    const double span = (double)(idle->to - idle->from);
+    const double span = nvt_recorded_ns(trace, idle->from, idle->to);
     char line[600];
     snprintf(
         line, sizeof(line),
@@ -220,7 +221,7 @@ static int tell(const struct nvt_trace *trace, const struct nvt_idle *idle, doub
                 const char *how_much, struct nvt_buffer *lines)
 {
     const struct nvt_gap *gap = &idle->longest;
-    const double span = (double)(idle->to - idle->from);
+    const double span = nvt_recorded_ns(trace, idle->from, idle->to);
     char moment[NVT_TIME_MAX], line[1200];
     snprintf(line, sizeof(line),
              "GPU idle %.0f %% of %s, %s; %s. Longest gap: %s at %s on %s, after %.60s,%s%.300s "
@@ -248,7 +249,8 @@ int nvt_idle_find(struct nvt_idle *idle, const struct nvt_trace *trace,
         return nvt_fail(err, "out of memory");
     if (nvt_gaps(trace, input, add_gap, idle, &idle->devices, err))
         return -1;
-    idle->is_idle = idle->ns && !(idle_ns(idle) < LEAST_SHARE * (double)(idle->to - idle->from));
+    idle->is_idle =
+        idle->ns && !(idle_ns(idle) < LEAST_SHARE * nvt_recorded_ns(trace, idle->from, idle->to));
     if (!idle->is_idle || is_early(idle))
         return 0;
     tell_host(trace, gap, idle->host, sizeof(idle->host));

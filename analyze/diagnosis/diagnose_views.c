@@ -7,6 +7,7 @@
 
 #include "diagnose.h"
 #include "../device/shared.h"
+#include "../model/recorded_parts.h"
 
 static uint32_t process_of_thread(const struct nvt_trace *trace, uint32_t thread)
 {
@@ -108,7 +109,7 @@ struct nvt_view nvt_view_of_calls(const struct nvt_view *view)
     }
     of_calls.from = first / 2 + last / 2;
     of_calls.to = last;
-    of_calls.span_ns = (double)last - (double)of_calls.from;
+    of_calls.span_ns = nvt_recorded_ns(view->trace, of_calls.from, last);
     return of_calls;
 }
 
@@ -163,7 +164,7 @@ void nvt_view_steady_part(struct nvt_view *view)
     view->units = nvt_steady_iterations(trace, NVT_NONE, view->iterations, view->iteration_count,
                                         &view->from, &view->to);
     view->units = fmax(view->units / side_by_side(view), 1);
-    view->span_ns = (double)view->to - (double)view->from;
+    view->span_ns = nvt_recorded_ns(trace, view->from, view->to);
     if (!(view->span_ns > 0) &&
         trace->os_calls.count) /* of which the trace's extent knows nothing */
         *view = nvt_view_of_calls(view);
@@ -182,7 +183,7 @@ static void find_device_time(struct nvt_view *view)
         is_first = 0;
     }
     view->per = "in the trace";
-    view->span_ns = (double)view->to - (double)view->from;
+    view->span_ns = nvt_recorded_ns(view->trace, view->from, view->to);
 }
 
 static int works(const struct nvt_view *view, const struct nvt_used_device *device)

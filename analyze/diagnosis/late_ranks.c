@@ -6,6 +6,7 @@
 #include "../../lib/map.h"
 #include "../input/ranks.h"
 #include "../model/mpi.h"
+#include "../model/recorded_parts.h"
 #include "../studies/mpi_chain.h"
 
 /* Of a wait so much at least is put down to a rank; so many waits a chain of them is followed through. */
@@ -144,11 +145,13 @@ static int find_steady_parts(struct nvt_late_ranks *ranks)
         for (uint32_t k = 0; k < file->from->trace->processes.count; k++) {
             struct nvt_late_waiting *waiting =
                 file->rank_of[k] == NVT_NONE ? NULL : &ranks->waiting[file->rank_of[k]];
-            if (!waiting || waiting->has_iterations)
-                continue;
-            waiting->from = nvt_late_from(&processes[k]);
-            waiting->to = processes[k].last;
-            waiting->units = 1;
+            if (waiting && !waiting->has_iterations) {
+                waiting->from = nvt_late_from(&processes[k]);
+                waiting->to = processes[k].last;
+                waiting->units = 1;
+            }
+            if (waiting)
+                waiting->span_ns = nvt_recorded_ns(file->from->trace, waiting->from, waiting->to);
         }
         free(processes);
     }
@@ -248,7 +251,7 @@ static double share_of(struct groups *groups, const struct group *group)
 {
     const struct nvt_late_waiting *waiting = &groups->ranks->waiting[group->rank];
     const int is_mutual = group->state == NVT_MPI_WAIT_NXN || group->state == NVT_MPI_WAIT_BARRIER;
-    double span = (double)waiting->to - (double)waiting->from;
+    const double span = waiting->span_ns;
     if (span <= 0 || group->count < NVT_LATE_LEAST)
         return 0;
     /* Ranks that are late by turns wait for each other: on a busy machine, or with uneven work that nobody has more of. */

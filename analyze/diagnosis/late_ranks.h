@@ -20,6 +20,7 @@
 /* What is known of a rank that may wait. */
 struct nvt_late_waiting {
     int64_t from, to; /* its steady part, ns of its trace; from > to: it has none */
+    double span_ns;   /* of it, without what lies between parts of the recording */
     double units;     /* iterations in it, 1 without any */
     uint8_t has_iterations;
     double told_ns; /* waits in it that are reported */

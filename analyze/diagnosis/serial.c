@@ -5,6 +5,7 @@
 #include "../../lib/grow.h"
 #include "../studies/waits.h"
 #include "blocking.h"
+#include "../model/recorded_parts.h"
 
 /* Stretches of work from which on a thread is one of a team. */
 #define LEAST_STRETCHES 3
@@ -66,6 +67,22 @@ static int by_time(const void *left, const void *right)
     return a->delta - b->delta; /* ends come first */
 }
 
+/* Without what lies between parts of the recording. 0, or -1 when out of memory. */
+static int add_steady_part(struct sweep *sweep)
+{
+    const struct nvt_view *view = sweep->view;
+    const struct nvt_parts *parts = &view->trace->parts;
+    const uint32_t first = nvt_part_at(view->trace, view->from),
+                   last = nvt_part_at(view->trace, view->to);
+    int64_t from = view->from;
+    for (uint32_t i = first; i < last; i++) {
+        if (i && add_edges(sweep, from, parts->end[i - 1], INSIDE))
+            return -1;
+        from = parts->start[i] > from ? parts->start[i] : from;
+    }
+    return add_edges(sweep, from, view->to, INSIDE);
+}
+
 /* 0, or -1 when out of memory. */
 static int add_iterations(struct sweep *sweep, uint32_t process)
 {
@@ -78,7 +95,7 @@ static int add_iterations(struct sweep *sweep, uint32_t process)
             add_edges(sweep, ranges->start[row], ranges->end[row], INSIDE))
             return -1;
     }
-    return view->iteration_count ? 0 : add_edges(sweep, view->from, view->to, INSIDE);
+    return view->iteration_count ? 0 : add_steady_part(sweep);
 }
 
 /* 0, or -1 when out of memory. */

@@ -7,6 +7,7 @@
 #include "../device/gaps.h"
 #include "../diagnosis/blocking.h"
 #include "../model/cover.h"
+#include "../model/recorded_parts.h"
 
 #define LEAST_SHARE   0.1
 #define LEAST_NS      10000000 /* in all */
@@ -113,7 +114,7 @@ static void tell_cold(const struct nvt_view *view, const struct cold *cold, doub
 {
     const struct nvt_apis *apis = &view->trace->apis;
     finding->total_ns = finding->cost_ns = (double)cold->ns;
-    finding->whole_ns = (double)view->to - (double)cold->from;
+    finding->whole_ns = nvt_recorded_ns(view->trace, cold->from, view->to);
     finding->per = "in the trace";
     snprintf(finding->what, sizeof(finding->what),
              "first launches, code loading and context creation take %.0f %% of the time",
@@ -143,7 +144,7 @@ static int find_cold(const struct nvt_rule *rule, const struct nvt_view *view,
         begin_cold(&cold, view) ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
     if (!status)
         add_cold_calls(&cold, view);
-    double share = (double)cold.ns / ((double)view->to - (double)cold.from);
+    double share = (double)cold.ns / nvt_recorded_ns(view->trace, cold.from, view->to);
     if (!status && cold.ns >= LEAST_NS && share >= LEAST_SHARE) {
         tell_cold(view, &cold, share, &finding);
         status = nvt_findings_add(findings, &finding, err);

@@ -181,7 +181,9 @@ static unsigned char *mark_told(const struct nvt_view *view, uint32_t *every)
     struct nvt_beats beats = {0};
     struct nvt_periodic periodic;
     unsigned char *told = calloc(view->iteration_count, 1);
-    int failed = !told || nvt_beats_make(&beats, view) || nvt_periodic_find(&periodic, &beats);
+    int failed = !told || nvt_beats_make(&beats, view);
+    nvt_beats_keep_longest_part(&beats);
+    failed = failed || nvt_periodic_find(&periodic, &beats);
     if (!failed)
         *every = periodic.is_slow ? periodic.every : 0;
     for (uint32_t i = 0, beat = 0; i < view->iteration_count && !failed; i++)

@@ -92,8 +92,8 @@ static void tell_late_what(const struct nvt_late_ranks *ranks, const struct nvt_
     snprintf(finding->what, sizeof(finding->what),
              "%c%s: rank %u waits %.0f %% of its time in %.40s for rank %u, which is in %s then",
              tolower((unsigned char)*state), state + 1, job->ranks[item->rank].number,
-             100 * item->ns / ((double)waiting->to - (double)waiting->from),
-             nvt_name(trace, item->call), job->ranks[item->late].number, place);
+             100 * item->ns / waiting->span_ns, nvt_name(trace, item->call),
+             job->ranks[item->late].number, place);
 }
 
 static void tell_late_evidence(const struct nvt_late_ranks *ranks, const struct nvt_late_rank *item,
@@ -134,7 +134,7 @@ static int add_late_job(const struct nvt_rule *rule, const struct nvt_late_ranks
         finding.trace = file->from->trace;
         finding.per = waiting->has_iterations ? "per iteration" : nvt_late_per(finding.trace);
         finding.cost_ns = item->ns / waiting->units;
-        finding.whole_ns = ((double)waiting->to - (double)waiting->from) / waiting->units;
+        finding.whole_ns = waiting->span_ns / waiting->units;
         snprintf(finding.remedy, sizeof(finding.remedy), "%s",
                  remedy_of(finding.trace, item->state));
         tell_late_what(ranks, item, &finding);

@@ -8,6 +8,7 @@
 #include "../diagnosis/late_ranks.h"
 #include "../model/cover.h"
 #include "../model/mpi.h"
+#include "../model/recorded_parts.h"
 
 #define LEAST_SHARE 0.1
 
@@ -48,7 +49,7 @@ static int find_part(struct all *all, struct nvt_view *view)
         if (!own->calls || (view->process != NVT_NONE && view->process != i))
             continue;
         all->ranks++;
-        ns += (double)(own->last - nvt_late_from(own));
+        ns += nvt_recorded_ns(view->trace, nvt_late_from(own), own->last);
     }
     if (!view->iteration_count && all->ranks > 0) {
         view->span_ns = ns / all->ranks;

@@ -89,7 +89,9 @@ static int find_periodic(const struct nvt_rule *rule, const struct nvt_view *vie
     struct nvt_beats beats = {0};
     struct nvt_periodic found;
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    int failed = nvt_beats_make(&beats, view) || nvt_periodic_find(&found, &beats);
+    int failed = nvt_beats_make(&beats, view);
+    nvt_beats_keep_longest_part(&beats);
+    failed = failed || nvt_periodic_find(&found, &beats);
     if (!failed && found.every && !found.is_slow) {
         finding.per = "per iteration";
         failed = tell_periodic(view, &beats, &found, &finding) ||

@@ -3,6 +3,7 @@
 
 #include "../diagnosis/diagnose.h"
 #include "../model/leaked_pushes.h"
+#include "../model/recorded_parts.h"
 
 /* The first ones of the name on that thread. */
 static void point_at(const struct nvt_trace *trace, const struct nvt_leaked_pushes *leaked,
@@ -36,8 +37,8 @@ static int find_unclosed(const struct nvt_rule *rule, const struct nvt_view *vie
         (long long)trace->threads.tid[leaked.thread]);
     point_at(trace, &leaked, &finding);
     finding.per = "in the trace";
-    finding.cost_ns = (double)(trace->last_ns - finding.moments[0]);
-    finding.whole_ns = (double)(trace->last_ns - trace->first_ns);
+    finding.cost_ns = nvt_recorded_ns(trace, finding.moments[0], trace->last_ns);
+    finding.whole_ns = nvt_recorded_ns(trace, trace->first_ns, trace->last_ns);
     return nvt_findings_add(findings, &finding, err);
 }
 

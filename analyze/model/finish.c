@@ -12,6 +12,7 @@
 #include "named_iterations.h"
 #include "nesting.h"
 #include "parallel.h"
+#include "recorded_parts.h"
 
 /* `before`: the range in the same parent before it, NVT_NONE for the first. */
 static void set_parent(struct nvt_ranges *ranges, uint32_t i, uint32_t parent, uint32_t before)
@@ -313,7 +314,7 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         keep_extent(trace, &all);
     else
         set_extent(trace, &all);
-    if (nvt_copies_rename(trace) || nvt_iterations_recognize(trace) ||
+    if (nvt_parts_settle(trace) || nvt_copies_rename(trace) || nvt_iterations_recognize(trace) ||
         nvt_trace_keep_name_facts(trace))
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     if (trace->was_finished)

@@ -56,9 +56,9 @@ void nvt_trace_free(struct nvt_trace *trace)
 
 static int is_kept(const struct nvt_trace *trace, const void *table, int ranges)
 {
-    const void *const kept[] = {&trace->processes, &trace->event_costs, &trace->threads,
-                                &trace->domains,   &trace->marks,       &trace->mpi_calls,
-                                &trace->devices,   &trace->resources,   &trace->meta};
+    const void *const kept[] = {
+        &trace->processes, &trace->event_costs, &trace->threads,   &trace->domains, &trace->marks,
+        &trace->mpi_calls, &trace->devices,     &trace->resources, &trace->meta,    &trace->parts};
     for (size_t i = 0; i < NVT_COUNT_OF(kept); i++)
         if (kept[i] == table)
             return 1;

@@ -124,6 +124,9 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(nvt_text, name)                                                                              \
     X(nvt_ns, begun)
 
+/* The times in which a recording was under way, in order and apart; none: all the time (recorded_parts.h). */
+#define NVT_PART_COLUMNS(X) X(nvt_ns, start) X(nvt_ns, end)
+
 /* NVTX domains; row 0 is always the default domain, whose name is empty. */
 #define NVT_DOMAIN_COLUMNS(X)                                                                      \
     X(nvt_process_or_none, process) /* NVT_NONE: any */                                            \
@@ -418,6 +421,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(ranges, range, NVT_RANGE_COLUMNS, NESTED, THREAD, WIDENS)                                    \
     X(range_counts, range_count, NVT_RANGE_COUNT_COLUMNS, SPANS, THREAD, WITHIN)                   \
     X(carried, carried_range, NVT_CARRIED_COLUMNS, TIMELESS, NOBODY, WITHIN)                       \
+    X(parts, part, NVT_PART_COLUMNS, TIMELESS, NOBODY, WITHIN)                                     \
     X(marks, mark, NVT_MARK_COLUMNS, MOMENTS, THREAD, WIDENS)                                      \
     X(counters, counter, NVT_COUNTER_COLUMNS, TIMELESS, NOBODY, WITHIN)                            \
     X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS, MOMENTS, COUNTER, PARTLY)       \
@@ -500,8 +504,8 @@ static inline int64_t nvt_trace_begin(const struct nvt_trace *trace)
                                                                              : begin;
 }
 
-/* Give back the memory of what grows with the events of a finished trace: of its tables processes, threads, domains, marks, MPI
- * calls, devices, resources and facts stay (`ranges`: ranges, too), with all names. */
+/* Give back the memory of what grows with the events of a finished trace: of its tables processes, threads, domains, parts, marks,
+ * MPI calls, devices, resources and facts stay (`ranges`: ranges, too), with all names. */
 void nvt_trace_release_events(struct nvt_trace *trace, int ranges);
 
 /*

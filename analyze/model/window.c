@@ -49,15 +49,30 @@ static int read_moment(const char *text, size_t length, struct nvt_moment *momen
     return -1;
 }
 
+/* "part=2". 0, or -1: it is no number of one. */
+static int read_part(const char *text, uint32_t *part)
+{
+    if (strncmp(text, "part=", 5) != 0 || !text[5] || strlen(text + 5) > 9 ||
+        text[5 + strspn(text + 5, "0123456789")])
+        return -1;
+    *part = (uint32_t)strtoul(text + 5, NULL, 10);
+    return *part ? 0 : -1;
+}
+
 int nvt_window_set_time(struct nvt_window *window, const char *text, struct nvt_error *err)
 {
+    if (!read_part(text, &window->part)) {
+        window->time = text;
+        return 0;
+    }
     const char *slash = strchr(text, '/');
     struct nvt_moment from = {0}, to = {0};
     if (!slash || !text[1] || (slash > text && read_moment(text, (size_t)(slash - text), &from)) ||
         (slash[1] && read_moment(slash + 1, strlen(slash + 1), &to)))
         return nvt_fail(err,
                         "--filter-time %s: must be FROM/TO, such as 1.2s/1300ms from the beginning "
-                        "of the trace, or nanoseconds as in tables",
+                        "of the trace, or nanoseconds as in tables; or part=N of a recording in "
+                        "parts",
                         text);
     if (from.is_given && to.is_given && from.from_begin == to.from_begin && to.ns < from.ns)
         return nvt_fail(err, "--filter-time %s: ends before it begins", text);
@@ -217,6 +232,23 @@ static int64_t place(const struct nvt_trace *trace, struct nvt_moment moment, in
                : time;
 }
 
+/* From its start to that of the next part: work that a device got in it may begin a moment behind its end. 0, or -1 with err. */
+static int place_part(const struct nvt_window *window, struct spans *spans, struct nvt_error *err)
+{
+    const struct nvt_parts *parts = &spans->trace->parts;
+    if (!parts->count)
+        return nvt_fail_at(err, spans->trace->path, -1,
+                           "--filter-time %s: it was not recorded in parts", window->time);
+    if (window->part > parts->count)
+        return nvt_fail_at(err, spans->trace->path, -1, "--filter-time %s: there %s %u part%s",
+                           window->time, parts->count == 1 ? "is" : "are", parts->count,
+                           parts->count == 1 ? "" : "s");
+    spans->time =
+        (struct span){parts->start[window->part - 1],
+                      window->part < parts->count ? parts->start[window->part] - 1 : INT64_MAX};
+    return 0;
+}
+
 /* The window of each process. 0, or -1 with err. */
 static int place_all(const struct nvt_window *window, struct spans *spans, struct nvt_error *err)
 {
@@ -225,6 +257,8 @@ static int place_all(const struct nvt_window *window, struct spans *spans, struc
     const uint32_t count = trace->processes.count;
     spans->time =
         (struct span){place(trace, window->from, INT64_MIN), place(trace, window->to, INT64_MAX)};
+    if (window->part && place_part(window, spans, err))
+        return -1;
     spans->ranges = calloc(count + (size_t)1, sizeof(*spans->ranges));
     spans->opened = calloc(count + (size_t)1, sizeof(*spans->opened));
     if (!spans->ranges || !spans->opened)

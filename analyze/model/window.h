@@ -19,13 +19,14 @@ struct nvt_window {
     const char *range; /* --filter-nvtx, NULL: not given */
     const char *time;  /* --filter-time, NULL: not given */
     struct nvt_moment from, to;
+    uint32_t part; /* of a recording in parts, from 1 (recorded_parts.h); 0: given by moments */
     int launchers; /* --launchers: what launchers.h leaves out stays in */
 };
 
 /*
  * --filter-time FROM/TO, either of which may be missing. A number of nanoseconds is a moment on the trace's axis, as in
  * the columns "Start (ns)"; one with a unit (ns, us, ms, s) counts from the beginning of the trace, as diagnoses, charts
- * and Perfetto do. 0, or -1 with err.
+ * and Perfetto do. Or part=N: the N-th part of a recording in parts. 0, or -1 with err.
  */
 int nvt_window_set_time(struct nvt_window *window, const char *text, struct nvt_error *err);
 

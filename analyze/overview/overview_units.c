@@ -8,6 +8,7 @@
 #include "../device/devices.h"
 #include "../device/gaps.h"
 #include "../model/extent.h"
+#include "../model/recorded_parts.h"
 #include "overview_open.h"
 
 /* --- how busy a GPU is --- */
@@ -61,9 +62,10 @@ static int64_t busy_within(const struct busy *busy, int64_t from, int64_t to)
     return sum;
 }
 
-static int64_t span_of(const struct busy *busy)
+static int64_t span_of(const struct nvt_trace *trace, const struct busy *busy)
 {
-    return busy->count ? busy->end[busy->count - 1] - busy->start[0] : 0;
+    return busy->count ? (int64_t)nvt_recorded_ns(trace, busy->start[0], busy->end[busy->count - 1])
+                       : 0;
 }
 
 /* --- units --- */
@@ -94,7 +96,7 @@ static int add_gpus(struct nvt_overview_units *units, const struct nvt_trace *tr
             if (!uses(trace, &devices.items[d], unit->process))
                 continue;
             unit->busy += busy_within(&busy, unit->start, unit->end);
-            unit->span += units->are_iterations ? unit->end - unit->start : span_of(&busy);
+            unit->span += units->are_iterations ? unit->end - unit->start : span_of(trace, &busy);
             unit->gpus++;
         }
         free_busy(&busy);
@@ -121,8 +123,10 @@ static int add_recording(struct nvt_overview_units *units, const struct nvt_trac
 {
     const struct nvt_extent all = nvt_extent_of_processes(trace);
     const int64_t end = nvt_overview_end(trace);
+    const int64_t last = end > all.last ? end : all.last;
     const struct nvt_overview_unit unit = {.start = all.first,
-                                           .end = end > all.last ? end : all.last,
+                                           .end = last,
+                                           .between = nvt_between_parts_ns(trace, all.first, last),
                                            .trace = at,
                                            .process = NVT_NONE};
     return unit.end > unit.start ? add_unit(units, unit) : 0;

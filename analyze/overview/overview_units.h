@@ -9,6 +9,7 @@
 
 struct nvt_overview_unit {
     int64_t start, end;
+    int64_t between; /* of it not recorded: what lies between parts (recorded_parts.h) */
     int64_t
         span; /* what `busy` is a part of: its length, or without iterations from its GPUs' first operations to their last */
     int64_t busy;     /* of the GPUs that its process uses, on average; 0 without any */
@@ -20,7 +21,7 @@ struct nvt_overview_unit {
 
 static inline double nvt_overview_unit_ns(const struct nvt_overview_unit *unit)
 {
-    return (double)(unit->end - unit->start);
+    return (double)(unit->end - unit->start - unit->between);
 }
 
 /* Zero-initialise; release with nvt_overview_units_free, also after a failure. */

@@ -3,13 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "../../lib/bisect.h"
-#include "../../lib/grow.h"
-
-struct part {
-    int64_t from, to; /* on the trace's axis; INT64_MAX: as far as it goes */
-};
+#include "../model/layout.h"
+#include "../model/recorded_parts.h"
 
 static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
 {
@@ -17,37 +14,126 @@ static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
                            reader->samples[0].monotonic_ns);
 }
 
-/* Part number `number`, from 1. Whether there is one. */
-static int read_part(const struct nvt_file_reader *reader, uint32_t number, struct part *part)
+/* In ticks, `to` 0: as far as the trace goes. 0, or -1 when out of memory. */
+static int add(struct nvt_file_reader *reader, uint64_t from, uint64_t to)
 {
-    char name[40];
-    snprintf(name, sizeof(name), "part %" PRIu32, number);
-    const char *value = nvt_trace_meta(reader->trace, name);
-    char *end = NULL;
-    if (!value)
+    const uint64_t last = reader->samples[reader->sample_count - 1].ticks;
+    const struct nvt_part part = {time_of(reader, from), time_of(reader, to ? to : last)};
+    return nvt_part_add(reader->trace, &part) == NVT_NONE ? -1 : 0;
+}
+
+/* Of record --dormant and --budget. */
+static int add_facts(struct nvt_file_reader *reader)
+{
+    const struct nvt_trace *trace = reader->trace;
+    for (uint32_t i = 0; i < trace->meta.count; i++) {
+        const char *key = nvt_name(trace, trace->meta.key[i]);
+        if (strncmp(key, "part ", 5) != 0 || !key[5] || key[5 + strspn(key + 5, "0123456789")])
+            continue;
+        char *end = NULL;
+        const uint64_t from = strtoull(nvt_name(trace, trace->meta.value[i]), &end, 10);
+        if (add(reader, from, strtoull(end, NULL, 10)))
+            return -1;
+    }
+    return 0;
+}
+
+/* Of record --capture: from each beginning to the end behind it, of each process. */
+static int add_captures(struct nvt_file_reader *reader)
+{
+    const struct nvt_capture_edge *edges = reader->devices.edges;
+    for (size_t i = 0; i < reader->devices.edge_count; i++) {
+        const int is_begun = i && edges[i - 1].process == edges[i].process && edges[i - 1].begins;
+        size_t end = i + 1;
+        while (end < reader->devices.edge_count && edges[end].process == edges[i].process &&
+               edges[end].begins)
+            end++;
+        const int is_ended =
+            end < reader->devices.edge_count && edges[end].process == edges[i].process;
+        if (edges[i].begins && !is_begun &&
+            add(reader, edges[i].ticks, is_ended ? edges[end].ticks : 0))
+            return -1;
+    }
+    return 0;
+}
+
+int nvt_file_add_parts(struct nvt_file_reader *reader)
+{
+    if (!reader->sample_count)
         return 0;
-    const uint64_t from = strtoull(value, &end, 10), to = strtoull(end, NULL, 10);
-    *part = (struct part){time_of(reader, from), to ? time_of(reader, to) : INT64_MAX};
-    return 1;
+    if (nvt_trace_meta(reader->trace, "recorded") && add_facts(reader))
+        return -1;
+    if (nvt_trace_meta(reader->trace, "capture") && add_captures(reader))
+        return -1;
+    return nvt_parts_settle(reader->trace);
 }
 
-/* The last part that begins at or before that moment, of `count`, which are in the order of time; NULL: none does. */
-static const struct part *part_at(const struct part *parts, size_t count, int64_t time)
+static void end_ranges(struct nvt_trace *trace)
 {
-    size_t behind = 0;
-    NVT_BISECT(behind, count, parts[behind].from <= time);
-    return behind ? &parts[behind - 1] : NULL;
-}
-
-static void end_ranges(struct nvt_ranges *ranges, const struct part *parts, size_t count)
-{
+    struct nvt_ranges *ranges = &trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
         if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED) || ranges->style[i] != NVT_PUSH_POP)
             continue;
-        const struct part *part = part_at(parts, count, ranges->start[i]);
-        if (part && part->to < ranges->end[i])
-            ranges->end[i] = part->to > ranges->start[i] ? part->to : ranges->start[i];
+        const uint32_t part = nvt_part_at(trace, ranges->start[i]);
+        const int64_t end = part ? trace->parts.end[part - 1] : INT64_MAX;
+        if (end < ranges->end[i])
+            ranges->end[i] = end > ranges->start[i] ? end : ranges->start[i];
     }
+}
+
+/* The part that a row is of, from 1: one that begins between two is of the nearer one, as processes hear a moment later. 0: of none. */
+static uint32_t part_of(const struct nvt_parts *parts, uint32_t at, int64_t start)
+{
+    if (at && start <= parts->end[at - 1])
+        return at;
+    const int64_t since = at ? start - parts->end[at - 1] : INT64_MAX;
+    return at < parts->count && parts->start[at] - start < since ? at + 1 : at;
+}
+
+/* Widen what has been seen of each part by rows of a table that begin in it. */
+static void see_rows(const struct nvt_trace *trace, const struct nvt_layout_table *table,
+                     struct nvt_part *seen)
+{
+    const struct nvt_parts *parts = &trace->parts;
+    const int64_t *start = nvt_layout_starts(trace, table), *end = nvt_layout_ends(trace, table);
+    const uint32_t rows = nvt_layout_rows(trace, table);
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint32_t part = part_of(parts, nvt_part_at(trace, start[i]), start[i]);
+        if (!part)
+            continue;
+        struct nvt_part *of = &seen[part - 1];
+        const int64_t most = part < parts->count ? parts->start[part] : INT64_MAX;
+        const int64_t until = end[i] < most ? end[i] : most;
+        of->start = start[i] < of->start ? start[i] : of->start;
+        of->end = until > of->end ? until : of->end;
+    }
+}
+
+/*
+ * A part is asked for, and ended, some time before and behind what is in it: iterations that were asked for begin later, and a recorder
+ * looks ten times a second. So a part lasts from its first to its last row; one under way at the end of the recording until then. 0, or
+ * -1 when out of memory.
+ */
+static int trim_parts(struct nvt_trace *trace, int64_t last)
+{
+    struct nvt_parts *parts = &trace->parts;
+    struct nvt_part *seen = calloc((size_t)parts->count + 1, sizeof(*seen));
+    if (!seen)
+        return -1;
+    for (uint32_t i = 0; i < parts->count; i++)
+        seen[i] = (struct nvt_part){INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
+        if (nvt_layout()[i].extent == NVT_WIDENS)
+            see_rows(trace, &nvt_layout()[i], seen);
+    for (uint32_t i = 0; i < parts->count; i++) {
+        if (seen[i].start > seen[i].end)
+            continue;
+        parts->start[i] = seen[i].start;
+        if (parts->end[i] < last || seen[i].end > parts->end[i])
+            parts->end[i] = seen[i].end;
+    }
+    free(seen);
+    return 0;
 }
 
 #define NAMED 3 /* parts whose iterations are named */
@@ -76,10 +162,15 @@ static void note_parts(struct nvt_trace *trace, const char *recorded, size_t cou
 {
     char iterations[500];
     iterations_of(trace, count, iterations, sizeof(iterations));
-    if (count > 1)
+    if (!trace->ranges.count && !trace->marks.count)
         nvt_trace_note(trace,
-                       "recorded in %s, on request%s%s: the time between was not recorded, and "
-                       "counts as idle",
+                       "recorded in %s, on request: no range began or ended in it, and what was "
+                       "open before it began is not known",
+                       recorded);
+    else if (count > 1)
+        nvt_trace_note(trace,
+                       "recorded in %s, on request%s%s: the time between was not recorded, and is "
+                       "left out",
                        recorded, *iterations ? ", " : "", iterations);
     else if (*iterations)
         nvt_trace_note(trace, "recorded in %s, on request: %s", recorded, iterations);
@@ -87,28 +178,20 @@ static void note_parts(struct nvt_trace *trace, const char *recorded, size_t cou
 
 int nvt_file_end_parts(struct nvt_file_reader *reader)
 {
-    const char *recorded = nvt_trace_meta(reader->trace, "recorded");
-    struct part *parts = NULL, part;
-    size_t count = 0;
-    if (!recorded || !reader->sample_count)
+    struct nvt_trace *trace = reader->trace;
+    const char *recorded = nvt_trace_meta(trace, "recorded");
+    const char *budget = nvt_trace_meta(trace, "budget");
+    const char *use = nvt_trace_meta(trace, "budget use");
+    if (!recorded || !trace->parts.count)
         return 0;
-    while (count < UINT32_MAX && read_part(reader, (uint32_t)count + 1, &part)) {
-        if (nvt_grow(&parts, count, sizeof(*parts))) {
-            free(parts);
-            return -1;
-        }
-        parts[count++] = part;
-    }
-    end_ranges(&reader->trace->ranges, parts, count);
-    free(parts);
-    const char *budget = nvt_trace_meta(reader->trace, "budget");
-    const char *use = nvt_trace_meta(reader->trace, "budget use");
+    end_ranges(trace);
+    if (trim_parts(trace, time_of(reader, reader->samples[reader->sample_count - 1].ticks)))
+        return -1;
     if (budget && use)
-        nvt_trace_note(reader->trace,
-                       "record --budget %s: %s. What follows is of the recorded iterations alone; "
-                       "the time between counts as idle",
+        nvt_trace_note(trace,
+                       "record --budget %s: %s. What follows is of the recorded iterations alone",
                        budget, use);
-    else
-        note_parts(reader->trace, recorded, count);
+    else if (!budget)
+        note_parts(trace, recorded, trace->parts.count);
     return 0;
 }

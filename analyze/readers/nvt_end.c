@@ -4,6 +4,7 @@
 
 #include "../model/column.h"
 #include "../model/parallel.h"
+#include "../model/recorded_parts.h"
 #include "nvt.h"
 #include "nvt_dormant.h"
 
@@ -90,14 +91,17 @@ static int begin_at_cut(struct nvt_file_reader *reader)
     return 0;
 }
 
-/* When each thread's end was noticed: with its last chunk, else as far as the recording goes. */
+/* When each thread's end was noticed: with its last chunk, else as far as the recording goes. What was open when a thread ended is not
+ * known where recording had been stopped by then. */
 static void note_ends(struct nvt_file_reader *reader)
 {
+    const int has_parts = nvt_trace_meta(reader->trace, "recorded") != NULL;
     for (uint32_t i = 0; reader->sample_count && i < nvt_file_thread_count(reader); i++) {
         const struct nvt_file_thread *thread = nvt_file_thread_at(reader, i);
         uint64_t last = reader->samples[reader->sample_count - 1].ticks;
-        reader->trace->threads.ended_ns[thread->row] =
-            time_of(reader, thread->ended ? thread->ended : last);
+        const int64_t ended = time_of(reader, thread->ended ? thread->ended : last);
+        if (!has_parts || nvt_is_recorded_at(reader->trace, ended))
+            reader->trace->threads.ended_ns[thread->row] = ended;
         if (!reader->ended || reader->left)
             reader->trace->open_ns = time_of(reader, reader->ended ? reader->left : last);
     }
@@ -250,11 +254,9 @@ int nvt_file_complete(struct nvt_file_reader *reader)
         trace->origin_ns = reader->samples[0].realtime_ns;
     }
     nvt_file_note_deferred(reader);
-    if (begin_at_cut(reader))
+    if (begin_at_cut(reader) || nvt_file_add_parts(reader))
         return -1;
-    /* Of several parts, each leaves open what its last event lay in. */
-    if (!nvt_trace_meta(trace, "part 2"))
-        note_ends(reader);
+    note_ends(reader);
     if (nvt_file_complete_os(reader))
         return -1;
     trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture") ||

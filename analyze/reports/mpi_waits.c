@@ -15,6 +15,7 @@
 #include "../model/groups.h"
 #include "../studies/mpi_places.h"
 #include "report.h"
+#include "../model/recorded_parts.h"
 
 /* Parts of a group's key. */
 enum { OF_RANK, OF_STATE, OF_RANGE, OF_CALL, OF_LATE, OF_LATE_RANGE, OF_LATE_CALL, PARTS };
@@ -71,7 +72,8 @@ static int64_t *find_spans(const struct nvt_mpi_job *job)
         struct nvt_mpi_process *processes = nvt_mpi_processes(file->from->trace);
         for (uint32_t k = 0; processes && k < file->from->trace->processes.count; k++)
             if (file->rank_of[k] != NVT_NONE)
-                spans[file->rank_of[k]] = processes[k].last - processes[k].first;
+                spans[file->rank_of[k]] = (int64_t)nvt_recorded_ns(
+                    file->from->trace, processes[k].first, processes[k].last);
         if (!processes) {
             free(spans);
             spans = NULL;

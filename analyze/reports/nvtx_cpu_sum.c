@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../model/recorded_parts.h"
 #include "../model/thread_ranges.h"
 #include "report.h"
 #include "cpu.h"
@@ -188,7 +189,7 @@ static void put_nvtx_cpu_sum_thread(struct nvt_table *table,
 {
     const struct nvt_trace *trace = functions->trace;
     const struct nvt_pair *most = nvt_pairs_most(pairs, thread);
-    const double span = (double)trace->last_ns - (double)trace->first_ns;
+    const double span = nvt_recorded_ns(trace, trace->first_ns, trace->last_ns);
     int64_t weight = 0, samples = 0;
     for (uint32_t i = pairs->first[thread]; i < pairs->first[thread + 1]; i++) {
         weight = nvt_clock_sum(weight, pairs->items[i].weight);

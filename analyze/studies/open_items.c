@@ -11,6 +11,7 @@
 #include "hot_functions.h"
 #include "waits.h"
 #include "../model/buckets.h"
+#include "../model/recorded_parts.h"
 
 /* Ranges on either side of a deep stack that are named, and characters of a name. */
 enum { OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
@@ -18,10 +19,11 @@ enum { OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
 int nvt_is_left_open(const struct nvt_trace *trace, uint32_t range)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
+    const int64_t ended = trace->threads.ended_ns[ranges->thread[range]];
     if (!(ranges->flags[range] & NVT_RANGE_UNCLOSED))
         return 0;
     return !nvt_trace_meta(trace, "recorded") ||
-           trace->threads.ended_ns[ranges->thread[range]] <= ranges->end[range];
+           (ended && nvt_part_at(trace, ranges->start[range]) == nvt_part_at(trace, ended));
 }
 
 static int is_open(const struct nvt_trace *trace, uint32_t i)

@@ -9,7 +9,7 @@
 #include "../model/trace.h"
 
 /* Of what begins at one moment, the outer one comes first. */
-/* Whether a range was never ended. One that a recording on request left open as it stopped, when its thread went on, is none. */
+/* Whether a range was never ended. One that a recording on request left open as it stopped is none: its thread may have gone on. */
 int nvt_is_left_open(const struct nvt_trace *trace, uint32_t range);
 
 enum nvt_open_what { NVT_OPEN_RANGE, NVT_OPEN_MPI, NVT_OPEN_OS };

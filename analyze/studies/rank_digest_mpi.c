@@ -8,6 +8,7 @@
 #include "../model/mpi.h"
 #include "mpi_ranks.h"
 #include "rank_digest.h"
+#include "../model/recorded_parts.h"
 
 /* A process of MPI: its rank (NVT_NONE: it calls none), and the communicator that is taken for that of all. */
 struct user {
@@ -31,7 +32,7 @@ static int add_users(struct nvt_ranks *all, const struct nvt_mpi_file *file, str
         if (!rank)
             break;
         users[i].rank = all->count - 1;
-        rank->span = processes[i].last - processes[i].first;
+        rank->span = (int64_t)nvt_recorded_ns(trace, processes[i].first, processes[i].last);
         rank->compute = rank->span - processes[i].in_mpi;
         rank->communication = processes[i].in_mpi;
     }

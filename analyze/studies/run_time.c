@@ -9,6 +9,7 @@
 #include "../model/batches.h"
 #include "../model/loop_names.h"
 #include "../model/named_iterations.h"
+#include "../model/recorded_parts.h"
 #include "open_items.h"
 
 const char *nvt_run_part_name(const struct nvt_run_time *time, enum nvt_run_part part)
@@ -181,7 +182,7 @@ static int take_between(struct walk *walk)
                 step = ranges->end[row];
                 has_step = 1;
             }
-        if (has_step && until != INT64_MIN) {
+        if (has_step && until != INT64_MIN && !nvt_is_across_parts(walk->trace, step, to)) {
             failed = add_span(&spans, step, to);
             walk->time->count[NVT_RUN_BETWEEN]++;
         }

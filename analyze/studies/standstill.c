@@ -11,6 +11,7 @@
 #include "../input/ranks.h"
 #include "../model/nccl.h"
 #include "waits.h"
+#include "../model/recorded_parts.h"
 
 /* What is gathered of each process of a trace. */
 struct gathering {
@@ -23,7 +24,8 @@ static void gather_event(const struct gathering *gathering, uint32_t thread, int
 {
     uint32_t process = gathering->trace->threads.process[thread];
     struct nvt_process_end *end = &gathering->ends[process];
-    if (end->events++ && time - gathering->before[process] > end->pause)
+    if (end->events++ && time - gathering->before[process] > end->pause &&
+        !nvt_is_across_parts(gathering->trace, gathering->before[process], time))
         end->pause = time - gathering->before[process];
     gathering->before[process] = time;
     end->last = time > end->last ? time : end->last;
@@ -212,7 +214,9 @@ static int is_pause_known(struct nvt_process_end *end)
         return 1;
     if (end->mpi == NVT_NONE)
         return 0;
-    end->pause = end->last;
+    const struct nvt_trace *trace = end->open->trace;
+    const uint32_t part = nvt_part_at(trace, end->last);
+    end->pause = end->last - (part ? trace->parts.start[part - 1] : 0);
     return 1;
 }
 
