@@ -79,6 +79,9 @@ int nvt_trigger_parse_slow(const char *text, struct nvt_trigger_wish *wish, stru
     const char *begin = skip(text), *end = than;
     while (end > begin && isspace((unsigned char)end[-1]))
         end--;
+    if (*wish->range)
+        return nvt_fail(err, "--on-slow %.80s: one condition only, and %.80s has one", text,
+                        wish->range);
     if (!than || end <= begin || (size_t)(end - begin) >= sizeof(wish->range))
         return nvt_fail(err, "--on-slow %.80s: must be 'RANGE > 1.5 x median' or 'RANGE > 200ms'",
                         text);

@@ -183,6 +183,9 @@ static void wrong_wishes(void **state)
     assert_int_equal(nvt_trigger_parse_slow(" a > b > 2.25× median", &wish, &err), 0);
     assert_string_equal(wish.range, "a > b");
     assert_int_equal(wish.slow_percent, 225);
+    assert_int_equal(nvt_trigger_parse_slow("x>1.5s", &wish, &err), -1);
+    assert_non_null(strstr(err.message, "one condition only"));
+    wish = (struct nvt_trigger_wish){0};
     assert_int_equal(nvt_trigger_parse_slow("x>1.5s", &wish, &err), 0);
     assert_true(wish.slow_ns == 1500000000 && !wish.slow_percent);
     assert_int_equal(nvt_trigger_parse_signal("10", &wish, &err), 0);
