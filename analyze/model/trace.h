@@ -226,8 +226,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(uint64_t, address) /* of the first page; 0 unknown */                                        \
     X(uint8_t, cause)    /* CUpti_ActivityUnifiedMemoryMigrationCause */
 
-/* What else the driver does about managed memory: faults, and what it makes of memory that several want at once;
- * sorted by start. */
+/* What else the driver does about managed memory: faults, and what it makes of memory that several want at once; sorted by start. */
 #define NVT_UM_EVENT_COLUMNS(X)                                                                    \
     X(nvt_ns, start) /* the driver takes notice of it */                                           \
     X(nvt_ns, end)   /* it lets the device go on; `start` where there is only a moment */          \
@@ -537,13 +536,11 @@ uint32_t nvt_trace_domain(struct nvt_trace *trace, uint32_t process, const char 
  * none. NVT_NONE when out of memory. */
 uint32_t nvt_trace_any_thread(struct nvt_trace *trace);
 
-/* The value of a fact about the trace, NULL when it is not there; set one (0, or -1 when out of
- * memory; a later value replaces an earlier one). */
+/* The value of a fact about the trace, NULL when it is not there; set one (0, or -1: out of memory), replacing an earlier one. */
 const char *nvt_trace_meta(const struct nvt_trace *trace, const char *key);
 int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *value);
 
-/* The row of kernels that is like this one, found among those added last, or added. Kernels are launched
- * over and over with the same shape: so a trace has few rows of them. NVT_NONE when out of memory. */
+/* The row of kernels like this one, found among those added last, or added: a trace has few. NVT_NONE when out of memory. */
 uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *values);
 
 /* Set trace->warning (the first one is kept), without the path, which the printer puts before it. */
@@ -562,10 +559,10 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Check all tables (nvt_layout_check) and sort them by time, as NVT_TABLES has it; link ranges to their parents and levels
- * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
- * their correlation id and process. What ends before it starts, if its reader leaves it in, is cut to zero length. 0, or -1
- * with err: out of memory, or a row refers to what is not there. Rows must not be added after it.
+ * Check all tables (nvt_layout_check) and sort them by time, as NVT_TABLES has it; link ranges to their parents and levels (nesting by
+ * time per thread and domain, ties by order of appending), ops to the API call with their correlation id and process. What ends before
+ * it starts, if its reader leaves it in, is cut to zero length. 0, or -1 with err: out of memory, or a row refers to what is not there.
+ * Rows must not be added after it.
  */
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err);
 
@@ -590,7 +587,6 @@ static inline int nvt_is_main_thread(const struct nvt_trace *trace, uint32_t thr
     return trace->threads.tid[thread] == trace->processes.pid[trace->threads.process[thread]];
 }
 
-/* A row's name. */
 static inline const char *nvt_name(const struct nvt_trace *trace, uint32_t id)
 {
     return nvt_strings_get(trace->strings, id, NULL);
