@@ -157,6 +157,32 @@ static void a_process_that_ended_in_order_has_no_note(void **state)
     expect(&maker, "");
 }
 
+/* How the command ended, and within what: a process of several may be another than the one that ended so. */
+static void whose_range_was_open_is_said(void **state)
+{
+    (void)state;
+    for (int others = 0; others < 2; others++) {
+        struct maker maker = make_begin();
+        const uint32_t process = maker.process;
+        if (others)
+            maker.process = nvt_trace_process(maker.trace, 7);
+        open_range(&maker, thread_of(&maker, others ? 7 : 1), "helper", 9);
+        maker.process = process;
+        struct nvt_input_trace trace = {.trace = make_end(&maker)};
+        struct nvt_input input = {.traces = &trace, .trace_count = 1};
+        struct nvt_buffer lines = {0};
+        assert_int_equal(nvt_trace_set_meta(trace.trace, "ended", "was killed by SIGKILL"), 0);
+        assert_int_equal(nvt_diagnose_end(&input, &lines, NULL), 0);
+        assert_int_equal(nvt_buffer_append(&lines, "", 1), 0);
+        assert_string_equal(
+            (const char *)lines.data,
+            others ? "the command was killed by SIGKILL; process 7 was within: helper (1.00 s)\n"
+                   : "the command was killed by SIGKILL within: helper (1.00 s)\n");
+        nvt_buffer_free(&lines);
+        nvt_trace_free(trace.trace);
+    }
+}
+
 /* Ranges of a thread, so many that were popped and so many that were not. */
 static void push(struct maker *maker, const char *name, int popped, int open)
 {
@@ -208,6 +234,7 @@ int main(void)
         cmocka_unit_test(a_hang_without_ranges_is_told),
         cmocka_unit_test(three_other_threads_are_named),
         cmocka_unit_test(a_process_that_ended_in_order_has_no_note),
+        cmocka_unit_test(whose_range_was_open_is_said),
         cmocka_unit_test(pushes_without_pops_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,18 @@ static int put_stopped(const struct nvt_trace *trace, struct nvt_buffer *text)
     return failed ? -1 : 0;
 }
 
+/* " within: …"; of several processes, the one that was may be another than the one that ended so: "; process 12 was within: …". 0, or -1
+ * when out of memory. */
+static int put_within(const struct nvt_open_items *open, uint32_t process, struct nvt_buffer *text)
+{
+    const struct nvt_processes *processes = &open->trace->processes;
+    const int failed =
+        processes->count > 1
+            ? nvt_buffer_printf(text, "; process %" PRId64 " was within", processes->pid[process])
+            : nvt_buffer_append(text, " within", 7);
+    return failed || put_stack(open, process, text);
+}
+
 /* The command of a trace. What ended by itself, with a status of its own, is told of where it had not come to the end of an
  * iteration or a range. 0, or -1 when out of memory. */
 static int put_end(const struct nvt_trace *trace, int is_named, struct nvt_buffer *lines)
@@ -105,8 +117,7 @@ static int put_end(const struct nvt_trace *trace, int is_named, struct nvt_buffe
     failed = found < 0;
     if (!failed && !found && open.count) {
         found = 1;
-        failed = nvt_buffer_append(&text, " within", 7) ||
-                 put_stack(&open, nvt_open_process(&open, 0), &text);
+        failed = put_within(&open, nvt_open_process(&open, 0), &text);
     }
     if (!failed && !found && was_stopped_before(trace))
         failed = put_stopped(trace, &text);
