@@ -92,6 +92,13 @@ int64_t nvt_output_rank(void)
     return rank ? strtoll(rank, NULL, 10) : -1;
 }
 
+int64_t nvt_output_ranks(void)
+{
+    const size_t launcher = find_launcher();
+    const char *size = launcher < NVT_COUNT_OF(launchers) ? getenv(launchers[launcher].size) : NULL;
+    return size ? strtoll(size, NULL, 10) : 0;
+}
+
 const char *nvt_output_default(void)
 {
     const size_t launcher = find_launcher();

@@ -31,6 +31,8 @@ char *nvt_output_of_rank(const char *output);
 
 /* Our rank, where a launcher has said it; else -1. "x-rank3.nvt" of "x.nvt" for any: malloc'ed, NULL when out of memory. */
 int64_t nvt_output_rank(void);
+/* How many ranks the job has, where a launcher has said that; else 0. */
+int64_t nvt_output_ranks(void);
 char *nvt_output_with_rank(const char *output, int64_t rank);
 
 /* Bytes of a name before its suffix, ".nvt". */

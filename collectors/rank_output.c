@@ -86,7 +86,11 @@ char *nvt_rank_output_of_job(const char *output)
     for (const char *at = output; *at; at++)
         if (!isalnum((unsigned char)*at) && !strchr("/._-+=,", *at))
             return NULL;
-    if (asprintf(&name, "%.*s*%s", stem - 1, output, output + stem) < 0)
+    const int64_t ranks = nvt_output_ranks();
+    char numbers[16] = "*";
+    if (ranks > 1 && ranks <= 10)
+        snprintf(numbers, sizeof(numbers), "[0-%d]", (int)ranks - 1);
+    if (asprintf(&name, "%.*s%s%s", stem - 1, output, numbers, output + stem) < 0)
         return NULL;
     return name;
 }

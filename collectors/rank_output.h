@@ -23,8 +23,8 @@ void nvt_rank_output_take(const char *pattern, char output[PATH_MAX]);
  */
 void nvt_rank_output_settle(char output[PATH_MAX], int overwrites, time_t began);
 
-/* "x-rank*.nvt" of "x-rank0.nvt", where we are rank 0 of several: the traces of the job. malloc'ed; NULL: another rank, another
- * name, or one that a shell needs quoted. */
+/* "x-rank[0-3].nvt" of "x-rank0.nvt", where we are rank 0 of four: the traces of the job, without those of older ones. "x-rank*.nvt" of
+ * more than ten, or an unknown number. malloc'ed; NULL: another rank, another name, or one that a shell needs quoted. */
 char *nvt_rank_output_of_job(const char *output);
 
 #endif
