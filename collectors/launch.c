@@ -352,6 +352,15 @@ uint64_t nvt_launch_kept(void)
     return atomic_exchange(&listening.kept, 0);
 }
 
+/* Whether a signal may be for us alone. The kernel signals whole groups, but tells only the leader of a session that its terminal has hung
+ * up: without us that would be the command. */
+static int is_for_us(int number, const siginfo_t *info)
+{
+    if (info->si_code == SI_KERNEL)
+        return (number == SIGHUP || number == SIGCONT) && getsid(0) == getpid();
+    return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
+}
+
 static void hear(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -366,8 +375,7 @@ static void hear(int number, siginfo_t *info, void *context)
     if (is_over())
         listening.enough |= asks_to_end(number);
     else if (number != SIGCHLD)
-        note(number,
-             info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL);
+        note(number, is_for_us(number, info));
     nvt_control_wake(listening.control);
     errno = saved;
 }

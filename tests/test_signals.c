@@ -2,6 +2,7 @@
  * Signals under `nvtally record`: the command gets each as often as without it, whoever it was sent to.
  */
 #include <setjmp.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +162,35 @@ static void timeout_ends_it_as_ever(void **state)
     expect(&recording, "USR1 0 TERM 1\n");
 }
 
+/* The kernel tells the leader of the terminal's session alone, as `ssh -t` and `docker run -t` make it of what they start. */
+static void a_terminal_that_hangs_up_ends_it(void **state)
+{
+    (void)state;
+    int terminal, status = 0;
+    pid_t ended = 0;
+    const char *ready = cli_in(cli_folder, "hung");
+    const pid_t recorder = forkpty(&terminal, NULL, NULL, NULL);
+    if (recorder < 0) {
+        print_message("no terminal can be had here: not run\n");
+        skip();
+    }
+    if (!recorder) {
+        execl(cli_built("nvtally"), "nvtally", "record", "-f", "-o", cli_in(cli_folder, "t.nvt"),
+              "--", cli_client("heard"), ready, (char *)NULL);
+        _exit(99);
+    }
+    for (int i = 0; i < 6000 && access(ready, F_OK); i++)
+        usleep(10000);
+    close(terminal);
+    for (int i = 0; i < 6000 && !ended; i++) {
+        ended = waitpid(recorder, &status, WNOHANG);
+        usleep(10000);
+    }
+    kill(ended ? 0 : -recorder, ended ? 0 : SIGKILL);
+    assert_int_equal(ended, recorder);
+    assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGHUP : WEXITSTATUS(status) == 128 + 1);
+}
+
 /* The witness of what the group gets is no process that the recording waits for, and none stays. */
 static void nobody_stays(void **state)
 {
@@ -187,6 +217,7 @@ int main(void)
         cmocka_unit_test(those_for_each_process_come_once),
         cmocka_unit_test(those_for_a_name_come_once),
         cmocka_unit_test(timeout_ends_it_as_ever),
+        cmocka_unit_test(a_terminal_that_hangs_up_ends_it),
         cmocka_unit_test(nobody_stays),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
