@@ -813,6 +813,22 @@ static void limits_that_leave_no_room(void **state)
     }
 }
 
+/* As the recorder itself has said, which nobody may have kept. */
+static void events_without_a_buffer_are_noted(void **state)
+{
+    (void)state;
+    char script[600];
+    snprintf(script, sizeof(script),
+             "(ulimit -f 16; exec $0 record -f -o %s -- %s plain 2>/dev/null); "
+             "exec $0 stats -r nvtx_sum %s",
+             recorded_path(), cli_client("life"), recorded_path());
+    struct cli_result result =
+        cli_run((const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    if (!strstr(result.err, "2 events were lost of threads that got no buffer\n"))
+        fail_msg("%s", result.err);
+    cli_result_free(&result);
+}
+
 /* Why nothing was recorded is what the process itself found, not a guess. */
 static void who_cannot_join_says_why(void **state)
 {
@@ -943,6 +959,7 @@ int main(void)
         cmocka_unit_test(programs_with_address_sanitizer_start),
         cmocka_unit_test(limits_of_memory_are_kept_to),
         cmocka_unit_test(limits_that_leave_no_room),
+        cmocka_unit_test(events_without_a_buffer_are_noted),
         cmocka_unit_test(who_cannot_join_says_why),
         cmocka_unit_test(programs_without_our_environment_are_named),
         cmocka_unit_test(roots_without_the_collector_are_named),

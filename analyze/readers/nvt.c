@@ -37,9 +37,14 @@ static uint32_t string_of(const struct nvt_file_reader *reader, uint64_t id)
 /* How the command ended. */
 static int read_end(struct nvt_file_reader *reader, struct nvt_cursor cursor)
 {
-    const uint64_t wait_status = nvt_cursor_varint(&cursor);
+    const uint64_t wait_status = nvt_cursor_varint(&cursor), lost = nvt_cursor_varint(&cursor);
+    const uint64_t known = nvt_trace_lost(reader->trace); /* of threads that are there */
     reader->ended = 1;
     reader->trace->was_stopped = wait_status != 0;
+    if (cursor.at && lost > known && !reader->is_cut)
+        nvt_trace_note(reader->trace, "%llu event%s lost%s of threads that got no buffer",
+                       (unsigned long long)(lost - known), lost - known == 1 ? " was" : "s were",
+                       known ? "," : "");
     return wait_status && nvt_recording_set_ended(reader->trace, (int)(wait_status & 0xffff));
 }
 
