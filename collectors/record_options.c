@@ -527,12 +527,17 @@ static int fail_option(int option, char **argv, struct nvt_error *err)
     return nvt_fail(err, "unknown option %s; see nvtally record --help", typed);
 }
 
-/* With --python, an option that only Python has begins the command: "-m module". */
-static int is_of_python(int option, char **argv, const struct nvt_record_request *request)
+/* With --python, an option that only Python has begins the command: "-m module"; "-c 'code'" does, too, unless it is what -c of nsys takes.
+ * Returns how many words of it were read as ours, 0: it is ours. */
+static int words_of_python(int option, char **argv, const struct nvt_record_request *request)
 {
     const char *typed = argv[optind - 1];
-    return request->is_python && option == '?' && strlen(typed) == 2 &&
-           strchr("BEIOWXmu", typed[1]);
+    if (option == '?')
+        return request->is_python && strlen(typed) == 2 && strchr("BEIOWXmu", typed[1]);
+    const int is_code = optarg == typed && !strcmp(argv[optind - 2], "-c") &&
+                        strcmp(typed, "cudaProfilerApi") && strcmp(typed, "nvtx") &&
+                        strcmp(typed, "none");
+    return request->is_python && is_code ? 2 : 0;
 }
 
 static void set_defaults(struct nvt_record_request *request)
@@ -561,8 +566,9 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
             fputs(nvt_record_usage, stdout);
         if (is_list || option == 'h')
             return 1;
-        if (is_of_python(option, argv, request)) {
-            optind--;
+        const int words = words_of_python(option, argv, request);
+        if (words) {
+            optind -= words;
             break;
         }
         if (option == '?' || option == ':')

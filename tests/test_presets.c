@@ -496,6 +496,7 @@ static void a_python_script_is_run(void **state)
     assert_non_null(strstr(result.out, "/plain.py', '2']\n"));
     cli_result_free(&result);
     expect_out(RUN("record", "--python", "--", "-c", "print(3)"), "3\n");
+    expect_out(RUN("record", "--python", "-c", "print(4)"), "4\n");
     expect_out(RUN("record", "--python", "-u", "plain.py"), "['plain.py']\n");
     /* Without the preset, it says what would run it. */
     result = RUN("record", "plain.py");
