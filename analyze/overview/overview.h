@@ -117,7 +117,7 @@ const char *nvt_overview_unit_name(const struct nvt_overview *overview);
 
 /* "median of 400, half of them from 882 us to 1.1 ms", "median of 400, mean 22.5 ms; half 882 us to 22.1 ms", "median of 60, one every 38.2 ms", at most NVT_OVERVIEW_TEXT bytes, in out, which is
    returned. Without iterations, or with a single one, what that means. */
-enum { NVT_OVERVIEW_TEXT = 160 };
+enum { NVT_OVERVIEW_TEXT = 200 };
 const char *nvt_overview_unit_text(const struct nvt_overview *overview,
                                    char out[NVT_OVERVIEW_TEXT]);
 
