@@ -534,7 +534,7 @@ static int words_of_python(int option, char **argv, const struct nvt_record_requ
     const char *typed = argv[optind - 1];
     if (option == '?')
         return request->is_python && strlen(typed) == 2 && strchr("BEIOWXmu", typed[1]);
-    const int is_code = optarg == typed && !strcmp(argv[optind - 2], "-c") &&
+    const int is_code = optind > 1 && !strcmp(argv[optind - 2], "-c") && *typed != '-' &&
                         strcmp(typed, "cudaProfilerApi") && strcmp(typed, "nvtx") &&
                         strcmp(typed, "none");
     return request->is_python && is_code ? 2 : 0;
