@@ -369,7 +369,7 @@ static void a_cut_trace(void **state)
         if (answers == 1)
             assert_non_null(strstr(line, "No findings in the part that could be read: "));
         if (answers == 1 || answers == 2) {
-            assert_non_null(strstr(line, "no findings: 12 of "));
+            assert_non_null(strstr(line, "no findings: "));
             assert_non_null(strstr(line, " rules skipped: no "));
             assert_non_null(strstr(line, "no device operations in the part that could be read"));
             assert_null(strstr(line, "nvtally record --trace kernel"));
