@@ -316,6 +316,14 @@ static double within(double t, size_t degrees)
     return degrees % 2 ? 2 / M_PI * (theta + sine * sum) : sine * sum;
 }
 
+double nvt_welch_degrees(double squared_a, double degrees_a, double squared_b, double degrees_b)
+{
+    const double squared = squared_a + squared_b;
+    return squared > 0 ? squared * squared /
+                             (squared_a * squared_a / degrees_a + squared_b * squared_b / degrees_b)
+                       : 1;
+}
+
 double nvt_student_t95(size_t degrees)
 {
     if (!degrees)

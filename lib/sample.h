@@ -76,6 +76,13 @@ double nvt_sample_quantile(const double *sorted, size_t n, double q);
 double nvt_student_t95(size_t degrees);
 
 /*
+ * Degrees of freedom of the difference of two estimates, by their squared standard errors and the degrees that each of these has: Welch,
+ * "The generalization of 'Student's' problem when several different population variances are involved" (1947), and Satterthwaite. 1
+ * where neither has an error.
+ */
+double nvt_welch_degrees(double squared_a, double degrees_a, double squared_b, double degrees_b);
+
+/*
  * Between what shares a share lies with 95 % confidence of which `of` of n draws, at most all, were seen: the score interval of
  * Wilson, "Probable inference, the law of succession, and statistical inference" (1927), which holds for few of them and for
  * shares near 0 and 1, too. 0 and 1 for no draw.

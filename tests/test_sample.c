@@ -181,6 +181,9 @@ static void test_ascending_pieces(void **state)
 static void test_student(void **state)
 {
     (void)state;
+    assert_close(nvt_welch_degrees(1, 9, 1, 9), 18, 1e-9);
+    assert_close(nvt_welch_degrees(4, 4, 1, 9), 25 / (16.0 / 4 + 1.0 / 9), 1e-9);
+    assert_close(nvt_welch_degrees(0, 9, 0, 9), 1, 0);
     assert_true(isnan(nvt_student_t95(0)));
     assert_close(nvt_student_t95(1), 12.7062047364, 1e-9);
     assert_close(nvt_student_t95(2), 4.3026527297, 1e-9);

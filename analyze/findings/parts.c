@@ -54,14 +54,12 @@ static uint32_t take_part(const struct nvt_view *view, uint32_t from, double *va
     return i;
 }
 
-/* Welch's interval of the difference of two means ("The generalization of 'Student's' problem when several different population
- * variances are involved", 1947). */
+/* Welch's interval of the difference of two means. */
 static void find_interval(struct comparison *comparison)
 {
     const struct nvt_summary *a = &comparison->slow.summary, *b = &comparison->fast.summary;
     const double of_a = a->std * a->std / (double)a->n, of_b = b->std * b->std / (double)b->n;
-    const double squares = of_a * of_a / ((double)a->n - 1) + of_b * of_b / ((double)b->n - 1);
-    const double degrees = squares > 0 ? (of_a + of_b) * (of_a + of_b) / squares : 1e9;
+    const double degrees = nvt_welch_degrees(of_a, (double)a->n - 1, of_b, (double)b->n - 1);
     const double half = nvt_student_t95((size_t)fmin(fmax(degrees, 1), 1e9)) * sqrt(of_a + of_b);
     comparison->low = a->mean - b->mean - half;
     comparison->high = a->mean - b->mean + half;

@@ -160,16 +160,10 @@ static double least_error(const struct strata *strata, int side)
     return squared;
 }
 
-/* Welch and Satterthwaite. */
 static void set_error(struct nvt_change *change, const struct estimate *a, const struct estimate *b)
 {
-    const double squared = a->squared + b->squared;
-    change->error = sqrt(squared);
-    change->degrees =
-        squared > 0
-            ? squared * squared /
-                  (a->squared * a->squared / a->degrees + b->squared * b->squared / b->degrees)
-            : 1;
+    change->error = sqrt(a->squared + b->squared);
+    change->degrees = nvt_welch_degrees(a->squared, a->degrees, b->squared, b->degrees);
 }
 
 /* Whether the k-th values of both sides go together: their correlation, tested by its t. */
