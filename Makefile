@@ -269,8 +269,8 @@ tests: $(TESTS) clients
 $(if $(and $(PROFILER),$(filter check% tests objects,$(MAKECMDGOALS))),$(error the tests need the workloads: run them without PROFILER; tests/test_profiler.c is about that build))
 # Tests run side by side, the longest first, so that none of them is waited for at the end. Those that measure time run alone, last.
 # Every one is run, then the verdict (tests/runner/run.c). NVTALLY_TEST_JOBS=1 runs them one after another.
-TESTS_LONGEST := device_run emulated docs_commands transport_nccl cpu faults_calls emulated_devices device_check gpipe pipeline_double \
-                 record_window ctl live cut tasks python_locks
+TESTS_LONGEST := device_rehearsal emulated docs_commands transport_nccl cpu faults_calls emulated_devices device_check gpipe pipeline_double \
+                 record_window ctl live cut_recordings tasks python_locks
 TESTS_ALONE   := load overhead compensate
 tests_named = $(patsubst %,$(BUILD)/tests/test_%,$(1))
 run_tests   = NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/runner/run $(filter-out $(call tests_named,$(TESTS_ALONE)), \
@@ -282,7 +282,7 @@ check: all $(TESTS) $(CLIENTS) ## build and run every test
 
 # Tests that have a long form (cli_is_long()): more seeds, shapes and settings of what the short form shows, too. With NVTALLY_LONG=1,
 # `make check` runs every test, these in their long form.
-TESTS_LONG := $(call tests_named,device_run docs_commands emulated emulated_devices pipeline_double rank_blame transport_nccl)
+TESTS_LONG := $(call tests_named,device_rehearsal docs_commands emulated emulated_devices pipeline_double rank_blame transport_nccl)
 check-long: all $(TESTS_LONG) ## the tests that have a long form, in that form
 	$(Q)NVTALLY_LONG=1 $(call run_tests,$(TESTS_LONG))
 
@@ -308,7 +308,7 @@ check-tsan: ## the same under ThreadSanitizer
 
 # The injected library too, loaded into clients that have the same sanitizer; programs without one
 # cannot load it, so only the tests that record our own clients are run.
-INJECT_TESTS ?= test_record test_record_losses test_record_threads test_record_window test_ctl test_flight test_counters test_cupti
+INJECT_TESTS ?= test_record test_record_losses test_record_threads test_record_window test_ctl test_flight test_counters test_cupti test_cupti_ends test_cupti_refusals
 check-inject: ## the collector under AddressSanitizer and UBSan, the injected library with it
 	$(Q)$(MAKE) BUILD=build-inject-asan SANITIZE="$(ASAN)" INJECT_SANITIZE="$(ASAN)" CFLAGS="-O1 -g" check-inject-run
 

@@ -38,6 +38,9 @@ uint32_t make_function(struct maker *maker, uint32_t caller, const char *name, c
 /* A sample of a thread, of so much processor time. */
 void make_sample(struct maker *maker, uint32_t thread, int64_t time, int64_t cpu_ns,
                  uint32_t function);
+/* An operation of so many ns that is launched at that time and begins 5 us later, or when the device is free: a kernel until the
+ * caller says otherwise and adds it. */
+struct nvt_op make_op(struct maker *maker, const char *name, int64_t launched, int64_t ns);
 /* A kernel of so many ns: launched now, 5 us later on the device, or when that is free. */
 void make_launch(struct maker *maker, const char *name, int64_t ns);
 /* The device has so many SMs of compute capability 9.0; the kernel launched last has a grid of so many blocks, of 128 threads each. */
@@ -50,6 +53,8 @@ void make_all_reduce(struct maker *maker, uint32_t ranks, int64_t ns);
 void make_resident(struct maker *maker, int64_t time, double bytes);
 /* A wait until the device has done everything, and 1 us more. */
 void make_wait(struct maker *maker);
+/* Samples over all of a trace have one more moment than this. */
+enum { MADE_SAMPLES = 128 };
 /* What was sampled of the machine over all of the trace so far: a quantity of the host; one of GPU `gpu` (its id in strings), which
  * `share` % of the samples have, the others are 0. Ids are of enum nvt_machine_host and nvt_machine_gpu. */
 void make_host_samples(struct maker *maker, int id, double value);

@@ -25,96 +25,95 @@ static struct cli_result check(const char *claims, const char *trace)
     return cli_run(argv);
 }
 
-static void claims_are_checked(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *claim;
-        int status;
-        const char *row;
-    } cases[] = {
-        {"{\"query\": \"SELECT count(*) FROM kernels\", \"equals\": 2892}", 0, ",yes,2892,"},
-        {"[{\"query\": \"SELECT 1\", \"equals\": \"1\", \"id\": \"a\"},\n {\"query\": \"SELECT "
-         "1\", "
-         "\"equals\": 2}]",
-         1, "a,,yes,1,"},
-        {"{\"query\": \"SELECT 100.4\", \"equals\": 100}", 0, ",yes,100.4,100 within 0.5 %"},
-        {"{\"query\": \"SELECT 100.6\", \"equals\": 100}", 1, ",no,100.6,"},
-        {"{\"query\": \"SELECT 100.6\", \"equals\": 100, \"tolerance\": 1}", 0, ",yes,"},
-        {"{\"query\": \"SELECT -5\", \"at_least\": -5, \"at_most\": -5}", 0,
-         ",yes,-5,\"at least -5, at most -5\""},
-        {"{\"query\": \"SELECT -5\", \"at_least\": -4}", 1, ",no,-5,"},
-        {"{\"finding\": \"launch-bound\"}", 0, ",yes,47.7"},
-        {"{\"finding\": \"Launch-Bound\", \"at_least\": 50}", 1, ",no,47.7"},
-        {"{\"finding\": \"sync-bound\"}", 1, ",no,,found,"},
-        {"{\"finding\": \"sync-bound\", \"at_least\": 5}", 1, ",no,,at least 5,"},
-        /* Nobody has looked, or no closer than to a threshold. */
-        {"{\"finding\": \"sync-bound\", \"at_most\": 5}", 1,
-         ",unknown,,at most 5,\"not found, so its share is below the rule's threshold"},
-        {"{\"finding\": \"deadlock\"}", 1, ",unknown,,found,\"it needs OS calls, which"},
-        {"{\"finding\": \"late rank\", \"at_most\": 1}", 1, "it needs MPI or torch.distributed"},
-        {"{\"finding\": \"scaling\"}", 1, "it needs runs that differ in a number"},
-        {"{\"finding\": \"it's\"}", 1, ",unknown,,found,diagnose has no finding of that name"},
-    /* The same of queries: no row of a finding that nobody looked for means nothing. */
+/* Claims, the status of a check, and what its row says. */
+static const struct {
+    const char *claim;
+    int status;
+    const char *row;
+} claims[] = {
+    {"{\"query\": \"SELECT count(*) FROM kernels\", \"equals\": 2892}", 0, ",yes,2892,"},
+    {"[{\"query\": \"SELECT 1\", \"equals\": \"1\", \"id\": \"a\"},\n {\"query\": \"SELECT "
+     "1\", "
+     "\"equals\": 2}]",
+     1, "a,,yes,1,"},
+    {"{\"query\": \"SELECT 100.4\", \"equals\": 100}", 0, ",yes,100.4,100 within 0.5 %"},
+    {"{\"query\": \"SELECT 100.6\", \"equals\": 100}", 1, ",no,100.6,"},
+    {"{\"query\": \"SELECT 100.6\", \"equals\": 100, \"tolerance\": 1}", 0, ",yes,"},
+    {"{\"query\": \"SELECT -5\", \"at_least\": -5, \"at_most\": -5}", 0,
+     ",yes,-5,\"at least -5, at most -5\""},
+    {"{\"query\": \"SELECT -5\", \"at_least\": -4}", 1, ",no,-5,"},
+    {"{\"finding\": \"launch-bound\"}", 0, ",yes,47.7"},
+    {"{\"finding\": \"Launch-Bound\", \"at_least\": 50}", 1, ",no,47.7"},
+    {"{\"finding\": \"sync-bound\"}", 1, ",no,,found,"},
+    {"{\"finding\": \"sync-bound\", \"at_least\": 5}", 1, ",no,,at least 5,"},
+    /* Nobody has looked, or no closer than to a threshold. */
+    {"{\"finding\": \"sync-bound\", \"at_most\": 5}", 1,
+     ",unknown,,at most 5,\"not found, so its share is below the rule's threshold"},
+    {"{\"finding\": \"deadlock\"}", 1, ",unknown,,found,\"it needs OS calls, which"},
+    {"{\"finding\": \"late rank\", \"at_most\": 1}", 1, "it needs MPI or torch.distributed"},
+    {"{\"finding\": \"scaling\"}", 1, "it needs runs that differ in a number"},
+    {"{\"finding\": \"it's\"}", 1, ",unknown,,found,diagnose has no finding of that name"},
+/* The same of queries: no row of a finding that nobody looked for means nothing. */
 #define OF_FINDINGS(condition)                                                                     \
     "{\"query\": \"SELECT count(*) FROM findings WHERE " condition "\", \"equals\": 0}"
 #define UNKNOWN ",unknown,,0 within 0.5 %,"
-        {OF_FINDINGS("cause = 'sync-bound'"), 0, ",yes,0,"},
-        {OF_FINDINGS("cause = 'deadlock'"), 1,
-         UNKNOWN
-         "deadlock was not looked for: no OS calls in the trace (nvtally record --trace osrt)"},
-        {OF_FINDINGS("'DEADLOCK' = cause COLLATE NOCASE AND cost_ns > 5"), 1,
-         UNKNOWN "deadlock was not looked for"},
-        {OF_FINDINGS("cause LIKE 'Dead%'"), 1, UNKNOWN "deadlock was not looked for"},
-        {OF_FINDINGS("cause GLOB 'dead*'"), 1, UNKNOWN "deadlock was not looked for"},
-        {OF_FINDINGS("cause IN ('sync-bound', 'late rank')"), 1,
-         UNKNOWN "late rank was not looked for"},
-        {OF_FINDINGS("cause = 'scaling'"), 1,
-         UNKNOWN "scaling was not looked for: no runs that differ in a number"},
-        {OF_FINDINGS("cause = 'sync'"), 1, UNKNOWN "diagnose has no finding that is called sync"},
-        {OF_FINDINGS("cause = 'sync-bound' OR cost_ns < 0"), 0, ",yes,0,"},
+    {OF_FINDINGS("cause = 'sync-bound'"), 0, ",yes,0,"},
+    {OF_FINDINGS("cause = 'deadlock'"), 1,
+     UNKNOWN "deadlock was not looked for: no OS calls in the trace (nvtally record --trace osrt)"},
+    {OF_FINDINGS("'DEADLOCK' = cause COLLATE NOCASE AND cost_ns > 5"), 1,
+     UNKNOWN "deadlock was not looked for"},
+    {OF_FINDINGS("cause LIKE 'Dead%'"), 1, UNKNOWN "deadlock was not looked for"},
+    {OF_FINDINGS("cause GLOB 'dead*'"), 1, UNKNOWN "deadlock was not looked for"},
+    {OF_FINDINGS("cause IN ('sync-bound', 'late rank')"), 1,
+     UNKNOWN "late rank was not looked for"},
+    {OF_FINDINGS("cause = 'scaling'"), 1,
+     UNKNOWN "scaling was not looked for: no runs that differ in a number"},
+    {OF_FINDINGS("cause = 'sync'"), 1, UNKNOWN "diagnose has no finding that is called sync"},
+    {OF_FINDINGS("cause = 'sync-bound' OR cost_ns < 0"), 0, ",yes,0,"},
 #undef UNKNOWN
 #undef OF_FINDINGS
-        {"{\"query\": \"SELECT nope\", \"equals\": 1}", 1, "no such column"},
-        /* Integers of 64 bits, not the doubles next to them. */
-        {"{\"query\": \"SELECT 9007199254740993\", \"equals\": 9007199254740992, \"tolerance\": "
-         "0}",
-         1, ",no,9007199254740992,\"9007199254740992 within 0 %, not 9007199254740993\""},
-        {"{\"query\": \"SELECT 9007199254740993\", \"equals\": \"9007199254740993\", "
-         "\"tolerance\": 0}",
-         0, ",yes,"},
-        {"{\"query\": \"SELECT 9223372036854775807\", \"at_most\": 9223372036854775806}", 1,
-         ",no,"},
-        {"{\"query\": \"SELECT -9007199254740993\", \"at_least\": -9007199254740992}", 1, ",no,"},
-        {"{\"query\": \"SELECT 0.1\", \"equals\": 0.1, \"tolerance\": 0}", 0, ",yes,0.1,"},
-        {"{\"query\": \"SELECT 1e6\", \"equals\": 1000000, \"tolerance\": 0}", 0,
-         ",yes,1000000,1000000 within 0 %"},
-        {"{\"query\": \"SELECT NULL\", \"equals\": 1}", 1, "the query answers NULL"},
-        {"{\"query\": \"SELECT 'x'\", \"equals\": 1}", 1, "the query answers a text"},
-        {"{\"query\": \"SELECT 1 WHERE 0\", \"equals\": 1}", 1, "the query has no row"},
-        {"{\"query\": \"SELECT id FROM ops\", \"equals\": 1}", 1, "the query has several rows"},
-        {"{\"query\": \"SELECT 1, 2\", \"equals\": 1}", 1, "the query has several columns"},
-        {"{\"query\": \"SELECT 1; SELECT 2\", \"equals\": 1}", 1,
-         "the query has several statements"},
-        /* What was not recorded is not 0. */
-        {"{\"query\": \"SELECT count(*) FROM os_calls\", \"equals\": 0}", 1,
-         ",unknown,,0 within 0.5 %,no OS calls in the trace (nvtally record --trace osrt)"},
-        {"{\"query\": \"SELECT (SELECT count(*) FROM kernels) + (SELECT count(*) FROM "
-         "mpi_calls)\", "
-         "\"equals\": 2892}",
-         1, ",unknown,,2892 within 0.5 %,no MPI or torch.distributed calls in the trace"},
-        {"{\"query\": \"SELECT total(calls) FROM communicators\", \"at_most\": 0}", 1,
-         ",unknown,,at most 0,no collectives that a framework describes in the trace"},
-        {"{\"query\": \"SELECT count(*) FROM report_mpi_ranks\", \"equals\": 0}", 1,
-         ",unknown,,0 within 0.5 %,\"report_mpi_ranks has no row: no MPI calls in the input"},
-        {"{\"query\": \"SELECT count(*) FROM kernels WHERE name = 'nonesuch'\", \"equals\": 0}", 0,
-         ",yes,0,"},
-        {"{\"query\": \"SELECT count(*) FROM gaps\", \"at_least\": 1}", 0, ",yes,"},
-    };
-    for (size_t i = 0; i < NVT_COUNT_OF(cases); i++) {
-        struct cli_result result = check(cases[i].claim, TRACE);
-        if (result.status != cases[i].status || !strstr(result.out, cases[i].row))
-            fail_msg("%s ended with %d: %s%s", cases[i].claim, result.status, result.out,
+    {"{\"query\": \"SELECT nope\", \"equals\": 1}", 1, "no such column"},
+    /* Integers of 64 bits, not the doubles next to them. */
+    {"{\"query\": \"SELECT 9007199254740993\", \"equals\": 9007199254740992, \"tolerance\": "
+     "0}",
+     1, ",no,9007199254740992,\"9007199254740992 within 0 %, not 9007199254740993\""},
+    {"{\"query\": \"SELECT 9007199254740993\", \"equals\": \"9007199254740993\", "
+     "\"tolerance\": 0}",
+     0, ",yes,"},
+    {"{\"query\": \"SELECT 9223372036854775807\", \"at_most\": 9223372036854775806}", 1, ",no,"},
+    {"{\"query\": \"SELECT -9007199254740993\", \"at_least\": -9007199254740992}", 1, ",no,"},
+    {"{\"query\": \"SELECT 0.1\", \"equals\": 0.1, \"tolerance\": 0}", 0, ",yes,0.1,"},
+    {"{\"query\": \"SELECT 1e6\", \"equals\": 1000000, \"tolerance\": 0}", 0,
+     ",yes,1000000,1000000 within 0 %"},
+    {"{\"query\": \"SELECT NULL\", \"equals\": 1}", 1, "the query answers NULL"},
+    {"{\"query\": \"SELECT 'x'\", \"equals\": 1}", 1, "the query answers a text"},
+    {"{\"query\": \"SELECT 1 WHERE 0\", \"equals\": 1}", 1, "the query has no row"},
+    {"{\"query\": \"SELECT id FROM ops\", \"equals\": 1}", 1, "the query has several rows"},
+    {"{\"query\": \"SELECT 1, 2\", \"equals\": 1}", 1, "the query has several columns"},
+    {"{\"query\": \"SELECT 1; SELECT 2\", \"equals\": 1}", 1, "the query has several statements"},
+    /* What was not recorded is not 0. */
+    {"{\"query\": \"SELECT count(*) FROM os_calls\", \"equals\": 0}", 1,
+     ",unknown,,0 within 0.5 %,no OS calls in the trace (nvtally record --trace osrt)"},
+    {"{\"query\": \"SELECT (SELECT count(*) FROM kernels) + (SELECT count(*) FROM "
+     "mpi_calls)\", "
+     "\"equals\": 2892}",
+     1, ",unknown,,2892 within 0.5 %,no MPI or torch.distributed calls in the trace"},
+    {"{\"query\": \"SELECT total(calls) FROM communicators\", \"at_most\": 0}", 1,
+     ",unknown,,at most 0,no collectives that a framework describes in the trace"},
+    {"{\"query\": \"SELECT count(*) FROM report_mpi_ranks\", \"equals\": 0}", 1,
+     ",unknown,,0 within 0.5 %,\"report_mpi_ranks has no row: no MPI calls in the input"},
+    {"{\"query\": \"SELECT count(*) FROM kernels WHERE name = 'nonesuch'\", \"equals\": 0}", 0,
+     ",yes,0,"},
+    {"{\"query\": \"SELECT count(*) FROM gaps\", \"at_least\": 1}", 0, ",yes,"},
+};
+
+static void claims_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < NVT_COUNT_OF(claims); i++) {
+        struct cli_result result = check(claims[i].claim, TRACE);
+        if (result.status != claims[i].status || !strstr(result.out, claims[i].row))
+            fail_msg("%s ended with %d: %s%s", claims[i].claim, result.status, result.out,
                      result.err);
         /* There is no such option here. */
         assert_null(strstr(result.err, "--max-rows"));

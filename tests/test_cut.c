@@ -1,7 +1,6 @@
 /*
- * What is left of a trace whose front is cut off, anywhere: all that ended behind the cut, as it was, what lay
- * across it with its end, and nothing else; the latest part of a recording (--max-age, --max-size), whatever ends
- * the recorder.
+ * What is left of a trace whose front is cut off, anywhere: all that ended behind the cut, as it was, what lay across
+ * it with its end, and nothing else.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,57 +17,11 @@
 #include "../collectors/cut.h"
 #include "../collectors/output.h"
 #include "../lib/clock.h"
-#include "../lib/count_of.h"
-#include "../lib/cursor.h"
-#include "../lib/device_columns.h"
+#include "cut_kit.h"
 #include "random_kit.h"
 #include "record_kit.h"
 
 /* --- cutting a file that is there --------------------------------------------------------------- */
-
-static void expect_good(int status, const struct nvt_error *err)
-{
-    char text[1200];
-    if (status)
-        fail_msg("%s", nvt_error_text(err, text, sizeof(text)));
-}
-
-static void close_good(struct nvt_trace_writer *writer)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    expect_good(nvt_trace_writer_close(writer, &err), &err);
-}
-
-/* A copy of a trace that is still open for writing. */
-static struct nvt_trace_writer *copy_of(const char *from, const char *to)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_chunk chunk;
-    const uint8_t *payload;
-    struct nvt_trace_file *file = nvt_trace_file_open(from, &err);
-    struct nvt_trace_writer *writer = nvt_trace_writer_new(to, 1, &err);
-    assert_non_null(file);
-    assert_non_null(writer);
-    while (nvt_trace_file_next(file, &chunk, &payload, &err) == 1)
-        expect_good(nvt_trace_writer_chunk(writer, &chunk, payload, chunk.raw_size, &err), &err);
-    nvt_trace_file_close(file);
-    return writer;
-}
-
-/* Cut what the writer has written; a few chunks at a time. */
-static void cut_at(struct nvt_trace_writer *writer, uint64_t ticks)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_cut *cut = nvt_cut_begin(writer, ticks, &err);
-    int status;
-    expect_good(cut ? 0 : -1, &err);
-    assert_non_null(cut);
-    while ((status = nvt_cut_go(cut, writer, 0, &err)) == 1) {
-    }
-    expect_good(status, &err);
-    expect_good(nvt_cut_take_over(cut, writer, &err), &err);
-    nvt_cut_free(cut);
-}
 
 /* Ticks of every chunk of events. */
 static size_t ticks_of_chunks(const char *path, uint64_t *ticks, size_t most)
@@ -125,6 +78,7 @@ static struct seen seen_of(const struct nvt_trace *trace, uint32_t i)
 #define BY(field)                                                                                  \
     if (a->field != b->field)                                                                      \
         return a->field < b->field ? -1 : 1;
+
 #define BY_TEXT(field)                                                                             \
     if (strcmp(a->field, b->field))                                                                \
         return strcmp(a->field, b->field);
@@ -203,32 +157,6 @@ static size_t compare(const struct nvt_trace *whole, const struct nvt_trace *res
     return carried;
 }
 
-static int64_t on_axis(const char *path, uint64_t ticks)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_chunk chunk;
-    const uint8_t *payload;
-    static struct nvt_clock_sample samples[1000];
-    size_t count = 0;
-    struct nvt_trace_file *file = nvt_trace_file_open(path, &err);
-    assert_non_null(file);
-    while (count < 1000 && nvt_trace_file_next(file, &chunk, &payload, &err) == 1)
-        if (chunk.kind == NVT_CHUNK_CLOCK)
-            memcpy(&samples[count++], payload, 24);
-    nvt_trace_file_close(file);
-    return nvt_clock_convert(samples, count, ticks) - samples[0].monotonic_ns;
-}
-
-static struct nvt_trace *read_good(const char *path)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    expect_good(trace ? 0 : -1, &err);
-    assert_non_null(trace);
-    assert_null(trace->warning);
-    return trace;
-}
-
 static void record_flight(const char *ms)
 {
     struct cli_result result = recorded_run("flight", ms);
@@ -250,11 +178,11 @@ static void keeps_what_ended_behind_the_cut(void **state)
     snprintf(copy, sizeof(copy), "%s", recorded_in("copy.nvt"));
     assert_true(count > 20);
     for (size_t i = 0; i < count; i++) {
-        struct nvt_trace_writer *writer = copy_of(recorded_path(), copy);
+        struct nvt_trace_writer *writer = cut_copy_of(recorded_path(), copy);
         cut_at(writer, ticks[i] + i % 2);
-        close_good(writer);
-        struct nvt_trace *rest = read_good(copy);
-        across += compare(whole, rest, on_axis(recorded_path(), ticks[i] + i % 2));
+        cut_close_good(writer);
+        struct nvt_trace *rest = cut_read_good(copy);
+        across += compare(whole, rest, cut_on_axis(recorded_path(), ticks[i] + i % 2));
         assert_true(rest->ranges.count < whole->ranges.count || i < 6);
         nvt_trace_free(rest);
     }
@@ -273,20 +201,20 @@ static void cuts_again(void **state)
     struct nvt_trace *whole = recorded_trace();
     size_t count = ticks_of_chunks(recorded_path(), ticks, 200);
     snprintf(copy, sizeof(copy), "%s", recorded_in("copy.nvt"));
-    struct nvt_trace_writer *writer = copy_of(recorded_path(), copy);
+    struct nvt_trace_writer *writer = cut_copy_of(recorded_path(), copy);
     uint64_t size = nvt_trace_writer_size(writer);
     for (size_t i = 0; i + 1 < count; i++) {
         if (i && ticks[i] <= ticks[i - 1])
             continue;
         cut_at(writer, ticks[i]);
         cut_at(writer, ticks[i]);
-        struct nvt_trace *rest = read_good(copy);
-        compare(whole, rest, on_axis(recorded_path(), ticks[i]));
+        struct nvt_trace *rest = cut_read_good(copy);
+        compare(whole, rest, cut_on_axis(recorded_path(), ticks[i]));
         nvt_trace_free(rest);
         assert_true(nvt_trace_writer_size(writer) < size + 1000);
     }
     assert_true(nvt_trace_writer_size(writer) < size / 4);
-    close_good(writer);
+    cut_close_good(writer);
     nvt_trace_free(whole);
 }
 
@@ -307,13 +235,14 @@ static void copies_what_ended_since(void **state)
     const uint64_t earlier = ticks[count / 4], middle = ticks[count / 2];
     (void)unlink(copy);
     (void)unlink(again);
-    expect_good(nvt_cut_copy(recorded_path(), whole_size.st_size, middle, "2 s", copy, &err), &err);
+    cut_expect_good(nvt_cut_copy(recorded_path(), whole_size.st_size, middle, "2 s", copy, &err),
+                    &err);
     assert_int_equal(stat(copy, &cut_size), 0);
-    expect_good(nvt_cut_copy(copy, cut_size.st_size, earlier, "9 s", again, &err), &err);
+    cut_expect_good(nvt_cut_copy(copy, cut_size.st_size, earlier, "9 s", again, &err), &err);
     for (int i = 0; i < 2; i++) {
-        struct nvt_trace *rest = read_good(i ? again : copy);
+        struct nvt_trace *rest = cut_read_good(i ? again : copy);
         assert_string_equal(nvt_trace_meta(rest, "kept"), "2 s");
-        compare(whole, rest, on_axis(recorded_path(), middle));
+        compare(whole, rest, cut_on_axis(recorded_path(), middle));
         nvt_trace_free(rest);
     }
     assert_int_equal(nvt_cut_copy("/nowhere", 100, middle, "2 s", copy, &err), -1);
@@ -337,8 +266,8 @@ static void begin_made(struct made *made, const char *path, uint32_t threads)
     struct nvt_costs costs = {{0}};
     *made = (struct made){.output = nvt_output_new(path, 1, &err)};
     assert_non_null(made->output);
-    expect_good(nvt_output_begin(made->output, &err), &err);
-    expect_good(nvt_output_clock(made->output, NVT_CLOCK_MONOTONIC, &err), &err);
+    cut_expect_good(nvt_output_begin(made->output, &err), &err);
+    cut_expect_good(nvt_output_clock(made->output, NVT_CLOCK_MONOTONIC, &err), &err);
     made->at = (uint64_t)nvt_output_origin(made->output) + 1000;
     assert_int_equal(nvt_output_process(made->output, 41, 1, 1, "program", &costs), 0);
     for (uint32_t i = 0; i < threads; i++)
@@ -389,7 +318,7 @@ static void flush_made(struct made *made, uint32_t thread)
     add_made(made, NVT_COLUMN_TIMES, &made->times);
     add_made(made, NVT_COLUMN_ATTRIBUTES, &made->attributes);
     add_made(made, NVT_COLUMN_RANGE_IDS, &made->ranges);
-    expect_good(
+    cut_expect_good(
         nvt_output_chunk(made->output, &made->chunk, made->payload.data, made->payload.size, &err),
         &err);
     made->chunk = (struct nvt_chunk){0};
@@ -401,8 +330,8 @@ static void end_made(struct made *made)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     usleep(2000);
-    expect_good(nvt_output_clock(made->output, NVT_CLOCK_MONOTONIC, &err), &err);
-    expect_good(nvt_output_close(made->output, 0, 0, &err), &err);
+    cut_expect_good(nvt_output_clock(made->output, NVT_CLOCK_MONOTONIC, &err), &err);
+    cut_expect_good(nvt_output_close(made->output, 0, 0, &err), &err);
     nvt_buffer_free(&made->payload);
 }
 
@@ -411,12 +340,12 @@ static struct nvt_trace *cut_made(uint64_t ticks, int64_t *ns)
 {
     char copy[600];
     snprintf(copy, sizeof(copy), "%s", recorded_in("copy.nvt"));
-    struct nvt_trace_writer *writer = copy_of(recorded_path(), copy);
+    struct nvt_trace_writer *writer = cut_copy_of(recorded_path(), copy);
     int64_t before = nvt_monotonic_ns();
     cut_at(writer, ticks);
     *ns = nvt_monotonic_ns() - before;
-    close_good(writer);
-    return read_good(copy);
+    cut_close_good(writer);
+    return cut_read_good(copy);
 }
 
 /* What they carry is more than a chunk may have. */
@@ -486,7 +415,7 @@ static void what_an_ended_thread_had_pushed_goes(void **state)
         make_event(&made, NVT_TOKEN_PUSH, 0, 0);
         flush_made(&made, i);
         struct nvt_chunk chunk = {.kind = NVT_CHUNK_THREAD_END, .thread = i, .last = made.at++};
-        expect_good(nvt_output_chunk(made.output, &chunk, "\1\0\0\0\0", 5, &err), &err);
+        cut_expect_good(nvt_output_chunk(made.output, &chunk, "\1\0\0\0\0", 5, &err), &err);
     }
     end_made(&made);
     struct nvt_trace *rest = cut_made(cut, &ns);
@@ -505,7 +434,7 @@ static void make_moment(struct made *made, uint64_t ticks, int64_t ns)
                               .count = 1,
                               .first = ticks,
                               .last = ticks};
-    expect_good(nvt_output_chunk(made->output, &chunk, &sample, 24, &err), &err);
+    cut_expect_good(nvt_output_chunk(made->output, &chunk, &sample, 24, &err), &err);
 }
 
 /* A chunk that stays begins before the cut, and before the last moment ahead of it, too. */
@@ -531,7 +460,7 @@ static void times_in_a_chunk_across_the_cut_stay(void **state)
     for (uint64_t cut = origin + 505000; cut < origin + 690000; cut += 17000) {
         struct nvt_trace *rest = cut_made(cut, &ns);
         assert_int_equal(rest->ranges.count, whole->ranges.count);
-        compare(whole, rest, on_axis(recorded_path(), cut));
+        compare(whole, rest, cut_on_axis(recorded_path(), cut));
         nvt_trace_free(rest);
     }
     nvt_trace_free(whole);
@@ -587,238 +516,23 @@ static void keeps_what_random_threads_did(void **state)
         make_random(moments);
         struct nvt_trace *whole = recorded_trace();
         snprintf(again_path, sizeof(again_path), "%s", recorded_in("again.nvt"));
-        struct nvt_trace_writer *again = copy_of(recorded_path(), again_path);
+        struct nvt_trace_writer *again = cut_copy_of(recorded_path(), again_path);
         for (int i = rand() % 400; i < EVENTS; i += 1 + rand() % 800) {
-            int64_t cut = on_axis(recorded_path(), moments[i]);
+            int64_t cut = cut_on_axis(recorded_path(), moments[i]);
             struct nvt_trace *rest = cut_made(moments[i], &ns);
             compare(whole, rest, cut);
             nvt_trace_free(rest);
             cut_at(again, moments[i]);
-            rest = read_good(again_path);
+            rest = cut_read_good(again_path);
             compare(whole, rest, cut);
             nvt_trace_free(rest);
         }
-        close_good(again);
+        cut_close_good(again);
         nvt_trace_free(whole);
     }
 }
 
-/* --- device records ------------------------------------------------------------------------------- */
-
-enum { BATCHES = 60, ROWS = 30, POOLS = 3, PLACES = 40, ROOM = 1 << 16 };
-
-/* A program's memory: what is allocated where, in a pool or not. Numbers are of CUPTI. */
-struct memory {
-    uint64_t address[PLACES], bytes[PLACES];
-    int pool[PLACES]; /* 0: none */
-    uint64_t used[POOLS + 1], reserved[POOLS + 1];
-    uint64_t next;
-};
-
-static void add(struct nvt_device_batch *batch, uint32_t kind, const uint64_t *fields,
-                uint32_t count)
-{
-    assert_int_equal(nvt_device_batch_add(batch, kind, fields, count), 0);
-}
-
-static void allocate(struct memory *memory, struct nvt_device_batch *batch, int place,
-                     uint64_t time, uint32_t name)
-{
-    int pool = rand() % (POOLS + 1);
-    int frees = memory->address[place] != 0;
-    if (!frees) {
-        memory->address[place] = 0x10000 + 256 * (memory->next++ % 64 + 64 * (uint64_t)place);
-        memory->bytes[place] = 256 * (1 + (uint64_t)rand() % 1000);
-        memory->pool[place] = pool;
-    }
-    pool = memory->pool[place];
-    memory->used[pool] += frees ? -memory->bytes[place] : memory->bytes[place];
-    if (memory->used[pool] > memory->reserved[pool])
-        memory->reserved[pool] = memory->used[pool];
-    uint64_t fields[NVT_MEM_FIELDS] = {time,
-                                       time,
-                                       0,
-                                       frees ? 2 : 1,
-                                       0,
-                                       memory->address[place],
-                                       memory->bytes[place],
-                                       pool ? 0x777000u + (uint64_t)pool : 0,
-                                       pool ? memory->reserved[pool] : 0,
-                                       pool ? memory->used[pool] : 0,
-                                       3,
-                                       name,
-                                       1,
-                                       7};
-    add(batch, NVT_DEVICE_MEMORY, fields, NVT_MEM_FIELDS);
-    if (frees)
-        memory->address[place] = 0;
-}
-
-/* What every batch has: a kernel, memory, that all was handed over; the first one a device, a context, a name. */
-static void fill(struct nvt_device_batch *batch, struct memory *memory, int number, uint64_t time)
-{
-    uint32_t name = nvt_device_batch_name(batch, "allocator");
-    if (!number) {
-        uint64_t device[NVT_DEV_FIELDS] = {
-            0, nvt_device_batch_name(batch, "GPU of the test"), 1u << 30, 4, 9,
-            0, nvt_device_batch_name(batch, "GPU-1234")};
-        uint64_t context[NVT_CTX_FIELDS] = {1, 0, 7};
-        uint64_t stream[NVT_NAME_FIELDS] = {5, 7, nvt_device_batch_name(batch, "main stream")};
-        uint64_t problem = nvt_device_batch_name(batch, "something is missing");
-        add(batch, NVT_DEVICE_DEVICE, device, NVT_DEV_FIELDS);
-        add(batch, NVT_DEVICE_CONTEXT, context, NVT_CTX_FIELDS);
-        add(batch, NVT_DEVICE_NAME, stream, NVT_NAME_FIELDS);
-        add(batch, NVT_DEVICE_PROBLEM, &problem, NVT_PROBLEM_FIELDS);
-    }
-    for (int i = 0; i < ROWS; i++)
-        allocate(memory, batch, rand() % PLACES, time + 1000 * (uint64_t)i, name);
-    uint64_t kernel[NVT_KERNEL_FIELDS] = {
-        time, time + 500, (uint64_t)number + 1, nvt_device_batch_name(batch, "_Z4workv"), 0, 1, 7};
-    uint64_t lost[NVT_LOST_FIELDS] = {1, 0, 0}, delivered[NVT_DELIVERED_FIELDS] = {0, time + 50000};
-    uint64_t fault[NVT_UM_FIELDS] = {time,   time + 300,           0, 4, 0, UINT32_MAX,
-                                     0x7000, (uint64_t)number + 1, 2};
-    add(batch, NVT_DEVICE_KERNEL, kernel, NVT_KERNEL_FIELDS);
-    add(batch, NVT_DEVICE_UM, fault, NVT_UM_FIELDS);
-    add(batch, NVT_DEVICE_LOST, lost, NVT_LOST_FIELDS);
-    add(batch, NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS);
-}
-
-/* A trace of device records alone, by the recorder's own output. Times and ticks are ns. */
-static void write_devices(const char *path)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_costs costs = {{0}};
-    struct memory memory = {.next = 0};
-    static struct nvt_device_batch batch;
-    static uint8_t room[ROOM];
-    struct nvt_output *output = nvt_output_new(path, 1, &err);
-    assert_non_null(output);
-    expect_good(nvt_output_begin(output, &err), &err);
-    expect_good(nvt_output_clock(output, NVT_CLOCK_MONOTONIC, &err), &err);
-    uint64_t origin = (uint64_t)nvt_output_origin(output);
-    uint32_t process = nvt_output_process(output, 41, 1, 1, "program", &costs);
-    uint32_t thread = nvt_output_thread(output, process, 42, "collector");
-    nvt_device_batch_init(&batch, room, sizeof(room));
-    for (int i = 0; i < BATCHES; i++) {
-        struct nvt_buffer out = {0};
-        size_t names_size, rows_size;
-        uint64_t time = origin + 1000000 + 100000 * (uint64_t)i;
-        nvt_device_batch_clear(&batch);
-        fill(&batch, &memory, i, time);
-        const uint8_t *names = nvt_device_batch_names(&batch, &names_size);
-        const uint8_t *rows = nvt_device_batch_rows(&batch, &rows_size);
-        nvt_buffer_varint(&out, batch.names);
-        struct nvt_cursor cursor = {names, names + names_size};
-        for (uint32_t n = 0; n < batch.names; n++) {
-            uint64_t length = nvt_cursor_varint(&cursor);
-            const char *text = (const char *)nvt_cursor_bytes(&cursor, length);
-            nvt_buffer_varint(&out, nvt_output_string(output, text, length));
-        }
-        struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE_COLUMNS,
-                                  .process = process,
-                                  .thread = thread,
-                                  .count = batch.rows,
-                                  .first = time + 60000,
-                                  .last = time + 60000};
-        if (i % 2 || nvt_device_columns_put(&out, rows, rows_size)) {
-            chunk.kind = NVT_CHUNK_DEVICE;
-            nvt_buffer_append(&out, rows, rows_size);
-        }
-        expect_good(nvt_output_chunk(output, &chunk, out.data, out.size, &err), &err);
-        nvt_buffer_free(&out);
-    }
-    usleep(10000);
-    expect_good(nvt_output_clock(output, NVT_CLOCK_MONOTONIC, &err), &err);
-    expect_good(nvt_output_close(output, 0, 0, &err), &err);
-}
-
-/* Behind the cut every row of memory says the same, and before it what is in use there. */
-static void compare_memory(const struct nvt_trace *whole, const struct nvt_trace *rest, int64_t cut)
-{
-    const struct nvt_memory *all = &whole->memory, *left = &rest->memory;
-    uint32_t i = 0, k = 0;
-    int64_t in_use[2] = {0, 0};
-    for (; i < all->count && all->time[i] <= cut; i++)
-        in_use[0] +=
-            all->kind[i] == NVT_MEMORY_ALLOC ? (int64_t)all->bytes[i] : -(int64_t)all->bytes[i];
-    for (; k < left->count && left->time[k] <= cut; k++)
-        if (left->kind[k] == NVT_MEMORY_ALLOC)
-            in_use[1] += (int64_t)left->bytes[k];
-    assert_int_equal(all->count - i, left->count - k);
-    /* A release that is there for its pool's sake stands behind an allocation that is not. */
-    assert_int_equal(in_use[0], in_use[1]);
-    for (; i < all->count; i++, k++) {
-        assert_int_equal(all->time[i], left->time[k]);
-        assert_int_equal(all->address[i], left->address[k]);
-        assert_int_equal(all->bytes[i], left->bytes[k]);
-        assert_int_equal(all->kind[i], left->kind[k]);
-        assert_int_equal(all->allocated[i], left->allocated[k]);
-        assert_int_equal(all->reserved[i], left->reserved[k]);
-        assert_string_equal(nvt_name(whole, all->source[i]), nvt_name(rest, left->source[k]));
-    }
-}
-
-static void keeps_what_device_records_need(void **state)
-{
-    (void)state;
-    uint64_t ticks[200];
-    char whole_path[600], copy[600];
-    snprintf(whole_path, sizeof(whole_path), "%s", recorded_in("devices.nvt"));
-    snprintf(copy, sizeof(copy), "%s", recorded_in("copy.nvt"));
-    kit_srand(7);
-    write_devices(whole_path);
-    struct nvt_trace *whole = read_good(whole_path);
-    struct nvt_trace_writer *again = copy_of(whole_path, recorded_in("again.nvt"));
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace_file *file = nvt_trace_file_open(whole_path, &err);
-    struct nvt_chunk chunk;
-    const uint8_t *payload;
-    size_t count = 0;
-    while (nvt_trace_file_next(file, &chunk, &payload, &err) == 1)
-        if (chunk.kind == NVT_CHUNK_DEVICE || chunk.kind == NVT_CHUNK_DEVICE_COLUMNS)
-            ticks[count++] = chunk.last;
-    nvt_trace_file_close(file);
-    assert_int_equal(count, BATCHES);
-    for (size_t i = 0; i + 1 < count; i++) {
-        struct nvt_trace_writer *writer = copy_of(whole_path, copy);
-        cut_at(writer, ticks[i] + 1);
-        close_good(writer);
-        cut_at(again, ticks[i] + 1); /* what earlier cuts have left, too */
-        for (int twice = 0; twice < 2; twice++) {
-            struct nvt_trace *rest = read_good(twice ? recorded_in("again.nvt") : copy);
-            compare_memory(whole, rest, on_axis(whole_path, ticks[i]));
-            assert_int_equal(rest->ops.count, BATCHES - 1 - i);
-            assert_int_equal(rest->um_events.count, BATCHES - 1 - i);
-            assert_int_equal(rest->um_events.faults[0], i + 2);
-            assert_int_equal(rest->um_events.end[0] - rest->um_events.start[0], 300);
-            assert_int_equal(rest->devices.count, 1);
-            assert_string_equal(nvt_name(rest, rest->devices.name[0]), "GPU of the test");
-            assert_int_equal(rest->resources.count, whole->resources.count);
-            assert_non_null(strstr(rest->notes, "something is missing"));
-            nvt_trace_free(rest);
-        }
-    }
-    close_good(again);
-    nvt_trace_free(whole);
-}
-
 /* --- recordings ---------------------------------------------------------------------------------- */
-
-static struct cli_result record_kept(const char *option, const char *value, const char *path,
-                                     const char *ms)
-{
-    const char *argv[] = {
-        "nvtally", "record", option, value, "-o", path, "--", cli_client("flight"), ms, NULL};
-    return cli_run(argv);
-}
-
-/* When what is kept begins, and the whole of the recording; seconds, as the note says. */
-static void read_note(const struct nvt_trace *trace, double *cut, double *whole)
-{
-    const char *note = trace->notes ? strstr(trace->notes, "what ended in the first ") : NULL;
-    assert_non_null(note);
-    assert_int_equal(sscanf(note, "what ended in the first %lf of %lf s", cut, whole), 2);
-}
 
 /* Of each step some requests end behind it, and behind the cut: those began in a capture, which then is over. */
 static void keeps_in_which_capture_ranges_began(void **state)
@@ -837,184 +551,11 @@ static void keeps_in_which_capture_ranges_began(void **state)
     for (size_t i = 0; i < count; i += 1 + count / 20) {
         int64_t ns;
         struct nvt_trace *rest = cut_made(ticks[i], &ns);
-        across += compare(whole, rest, on_axis(recorded_path(), ticks[i]));
+        across += compare(whole, rest, cut_on_axis(recorded_path(), ticks[i]));
         nvt_trace_free(rest);
     }
     nvt_trace_free(whole);
     assert_true(across > 0);
-}
-
-static void expect_nothing_hidden(void)
-{
-    char path[700];
-    snprintf(path, sizeof(path), "%s", recorded_in(".t.nvt.new"));
-    assert_int_not_equal(access(path, F_OK), 0);
-}
-
-static void keeps_the_latest_seconds(void **state)
-{
-    (void)state;
-    double cut, whole;
-    struct cli_result result = record_kept("--max-age", "600ms", recorded_path(), "2000");
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    read_note(trace, &cut, &whole);
-    assert_true(whole > 1.9 && whole < 20);
-    assert_true(whole - cut > 0.55 && whole - cut < 0.7);
-    assert_true(trace->is_late);
-    /* It began before and ended in what was kept: not all of it was seen. */
-    uint32_t main_range = recorded_range(trace, "main");
-    assert_true(trace->ranges.flags[main_range] & NVT_RANGE_CARRIED);
-    assert_false(trace->ranges.flags[main_range] & NVT_RANGE_UNCLOSED);
-    assert_true(trace->carried.count > 0 && trace->carried.begun[0] < 200000000);
-    nvt_trace_free(trace);
-    expect_nothing_hidden();
-    const char *argv[] = {"nvtally", "stats", "-r", "nvtx_sum", "-f", "csv", recorded_path(), NULL};
-    result = cli_run(argv);
-    cli_expect_status(&result, 0);
-    assert_null(strstr(result.out, ":main"));
-    assert_non_null(strstr(result.err, "began before what was kept"));
-    cli_result_free(&result);
-}
-
-/* While it is recorded the file is cut, too: with a limit of 64 KiB it is never much more than a megabyte. */
-static void keeps_the_latest_bytes(void **state)
-{
-    (void)state;
-    const char *script =
-        "\"$1\" record --level 0 --max-size 64K -o \"$2\" -- \"$3\" 3000 1000 & p=$!; most=0; "
-        "while kill -0 $p 2>/dev/null; do s=$(stat -c %s \"$2\" 2>/dev/null || echo 0); "
-        "[ $s -le $most ] || most=$s; sleep 0.02; done; wait $p; echo $most; stat -c %s \"$2\"";
-    const char *argv[] = {
-        "sh", "-c", script, "sh", cli_built("nvtally"), recorded_path(), cli_client("flight"),
-        NULL};
-    long most = 0, last = 0;
-    double cut, whole;
-    struct cli_result result = cli_run(argv);
-    cli_expect_status(&result, 0);
-    assert_int_equal(sscanf(result.out, "%ld %ld", &most, &last), 2);
-    if (most < 64 * 1024 || most > 4 << 20 || last > 100 * 1024)
-        fail_msg("most %ld, last %ld", most, last);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    read_note(trace, &cut, &whole);
-    assert_true(cut > whole / 2);
-    nvt_trace_free(trace);
-    expect_nothing_hidden();
-}
-
-/* The recorder is killed again and again, in the middle of cutting as well: there is a trace each time. */
-static void a_killed_recorder_leaves_a_trace(void **state)
-{
-    (void)state;
-    const char *script =
-        "\"$1\" record --level 0 --max-size 64K -o \"$2\" -- \"$3\" 100000 1000 & p=$!; "
-        "sleep $4; pkill -P $p; kill -KILL $p; wait $p; true";
-    int cuts = 0;
-    for (int i = 0; i < 8; i++) {
-        char seconds[20];
-        snprintf(seconds, sizeof(seconds), "%.3f", 0.7 + 0.231 * i);
-        const char *argv[] = {"sh",
-                              "-c",
-                              script,
-                              "sh",
-                              cli_built("nvtally"),
-                              recorded_path(),
-                              cli_client("flight"),
-                              seconds,
-                              NULL};
-        struct cli_result result = cli_run(argv);
-        cli_expect_status(&result, 0);
-        cli_result_free(&result);
-        struct nvt_trace *trace = recorded_trace();
-        assert_true(recorded_count(trace, "kernel") > 0);
-        cuts += trace->notes && strstr(trace->notes, "was cut off: only the latest 0.0625 MiB");
-        nvt_trace_free(trace);
-    }
-    assert_true(cuts > 2);
-}
-
-/* A link stays one, and the file behind it keeps who may read it. */
-static void follows_links(void **state)
-{
-    (void)state;
-    struct stat status;
-    char link[600], target[600];
-    snprintf(link, sizeof(link), "%s", recorded_in("link.nvt"));
-    snprintf(target, sizeof(target), "%s", recorded_in("target.nvt"));
-    unlink(recorded_path());
-    cli_write_file(target, "", 0);
-    assert_int_equal(chmod(target, 0640), 0);
-    assert_int_equal(symlink("target.nvt", link), 0);
-    struct cli_result result = record_kept("--max-age", "200ms", link, "700");
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    assert_int_equal(lstat(link, &status), 0);
-    assert_true(S_ISLNK(status.st_mode));
-    assert_int_equal(stat(link, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0640);
-    struct nvt_trace *trace = recorded_trace_at(link);
-    double cut, whole;
-    read_note(trace, &cut, &whole);
-    nvt_trace_free(trace);
-}
-
-/* Where no file can be made beside the trace, all of it stays, and that is said. */
-static void says_that_nothing_could_be_cut(void **state)
-{
-    (void)state;
-    cli_write_file(recorded_in(".t.nvt.new"), "somebody's", 10);
-    struct cli_result result = record_kept("--max-age", "200ms", recorded_path(), "700");
-    cli_expect_status(&result, 0);
-    if (!strstr(result.err, "could not be cut off: ") || !strstr(result.err, "is not a trace"))
-        fail_msg("%s", result.err);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    assert_null(trace->notes);
-    assert_true(recorded_count(trace, "kernel") > 1000);
-    nvt_trace_free(trace);
-    unlink(recorded_in(".t.nvt.new"));
-}
-
-/* What has the name of the new file is a link: neither is what it leads to written, nor does the trace become one. */
-static void writes_through_no_link(void **state)
-{
-    (void)state;
-    struct stat status;
-    struct cli_result result = recorded_run("flight", "50");
-    cli_result_free(&result);
-    assert_int_equal(rename(recorded_path(), recorded_in("other.nvt")), 0);
-    assert_int_equal(symlink("other.nvt", recorded_in(".t.nvt.new")), 0);
-    result = record_kept("--max-age", "200ms", recorded_path(), "500");
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "is a link or not a regular file"));
-    cli_result_free(&result);
-    assert_int_equal(lstat(recorded_path(), &status), 0);
-    assert_true(S_ISREG(status.st_mode));
-    struct nvt_trace *other = recorded_trace_at(recorded_in("other.nvt"));
-    assert_null(nvt_trace_meta(other, "kept"));
-    nvt_trace_free(other);
-    unlink(recorded_in(".t.nvt.new"));
-}
-
-static void wrong_limits(void **state)
-{
-    (void)state;
-    static const char *const wrong[][2] = {
-        {"--max-age", ""},       {"--max-age", "5"},    {"--max-age", "-5s"},
-        {"--max-age", "5 s"},    {"--max-age", "0s"},   {"--max-age", "nans"},
-        {"--max-age", "0x1s"},   {"--max-age", "1e9h"}, {"--max-age", "infs"},
-        {"--max-size", "60000"}, {"--max-size", "0"},   {"--max-size", "-1M"},
-        {"--max-size", "9T"},    {"--max-size", "1e6"}, {"--max-age", "1.2.3s"}};
-    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
-        struct cli_result result = record_kept(wrong[i][0], wrong[i][1], recorded_path(), "1");
-        cli_expect_failure(&result, wrong[i][0]);
-        cli_result_free(&result);
-    }
-    struct cli_result result = record_kept("--max-age", "1s", "/dev/null", "1");
-    cli_expect_failure(&result, "is not a regular file");
-    cli_result_free(&result);
 }
 
 int main(void)
@@ -1028,15 +569,7 @@ int main(void)
         cmocka_unit_test(what_an_ended_thread_had_pushed_goes),
         cmocka_unit_test(times_in_a_chunk_across_the_cut_stay),
         cmocka_unit_test(keeps_what_random_threads_did),
-        cmocka_unit_test(keeps_what_device_records_need),
         cmocka_unit_test(keeps_in_which_capture_ranges_began),
-        cmocka_unit_test(keeps_the_latest_seconds),
-        cmocka_unit_test(keeps_the_latest_bytes),
-        cmocka_unit_test(a_killed_recorder_leaves_a_trace),
-        cmocka_unit_test(follows_links),
-        cmocka_unit_test(says_that_nothing_could_be_cut),
-        cmocka_unit_test(writes_through_no_link),
-        cmocka_unit_test(wrong_limits),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }

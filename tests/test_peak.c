@@ -195,13 +195,14 @@ static void an_old_line_says_the_rest(const struct cli_options *options, const c
     cli_result_free(&result);
 }
 
+static const char others[] =
+    "elsewhere\thost\tA processor\tlibraries\t2\t2026-01-01T00:00:00Z\t1\t0\t0\t0\t1\nno line "
+    "of ours\n";
+
 /* What `info` has measured is known to it from then on, and to runs; of another machine or backend nothing is. */
 static void what_was_measured_once_is_known(void **state)
 {
     (void)state;
-    static const char others[] =
-        "elsewhere\thost\tA processor\tlibraries\t2\t2026-01-01T00:00:00Z\t1\t0\t0\t0\t1\nno line "
-        "of ours\n";
     char cache[600], path[700];
     snprintf(cache, sizeof(cache), "NVTALLY_CACHE=%s", cli_in(cli_folder, "cache/below"));
     const char *const environment[] = {cache, NULL};

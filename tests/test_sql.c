@@ -334,6 +334,20 @@ static void grouping_is_left_to_the_table(void **state)
     }
 }
 
+/* What a random statement has in it. */
+static const char *const sums[] = {"count(*)",
+                                   "sum(duration)",
+                                   "min(id)",
+                                   "max(duration)",
+                                   "avg(duration)",
+                                   "total(duration)",
+                                   "count(process)",
+                                   "sum(api)",
+                                   "max(\"end\")",
+                                   "count(range)",
+                                   "round(avg(id) / 3, 2)",
+                                   "CASE WHEN count(*) > 3 THEN 'many' ELSE 'few' END"};
+
 /* What a statement of random parts aggregates from sums is what SQLite makes of the rows, which a subquery has it do. */
 static void aggregates_are_those_of_rows(void **state)
 {
@@ -341,18 +355,6 @@ static void aggregates_are_those_of_rows(void **state)
     static const char *const tables[] = {"ops", "kernels", "copies", "apis", "ranges", "os_calls"};
     static const char *const keys[] = {"name",       "rank",   "thread", "file",    "level",
                                        "range_name", "stream", "id",     "block_x", "process"};
-    static const char *const sums[] = {"count(*)",
-                                       "sum(duration)",
-                                       "min(id)",
-                                       "max(duration)",
-                                       "avg(duration)",
-                                       "total(duration)",
-                                       "count(process)",
-                                       "sum(api)",
-                                       "max(\"end\")",
-                                       "count(range)",
-                                       "round(avg(id) / 3, 2)",
-                                       "CASE WHEN count(*) > 3 THEN 'many' ELSE 'few' END"};
     static const char *const wheres[] = {"",
                                          "WHERE name LIKE '%e%'",
                                          "WHERE id % 3 = 1",

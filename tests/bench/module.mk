@@ -31,7 +31,7 @@ $(BUILD)/bench/columns: $(call obj,tests/bench/columns.c) $(BUILD)/libnvtally.a
 
 # It makes its traces as the tests do.
 BENCH_DIAGNOSIS_SRC := $(sort $(wildcard tests/bench/diagnosis/*.c))
-$(BUILD)/bench/diagnosis: $(call obj,$(BENCH_DIAGNOSIS_SRC) tests/made_trace.c tests/read_kit.c tests/trace_same.c tests/cli.c) $(BUILD)/libnvtally.a
+$(BUILD)/bench/diagnosis: $(call obj,$(BENCH_DIAGNOSIS_SRC) tests/made_trace.c tests/made_program.c tests/read_kit.c tests/trace_same.c tests/cli.c) $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 

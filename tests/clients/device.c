@@ -415,6 +415,14 @@ static void contexts(const char *how)
     }
 }
 
+static void killed_late(void)
+{
+    step("delivered", 5);
+    usleep(800000);
+    usleep(800000);
+    raise(SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "plain";
@@ -458,12 +466,9 @@ int main(int argc, char **argv)
         killed(SIGKILL, 0);
     else if (!strcmp(how, "held"))
         killed(SIGKILL, 500000);
-    else if (!strcmp(how, "killed late")) {
-        step("delivered", 5);
-        usleep(800000);
-        usleep(800000);
-        raise(SIGKILL);
-    } else if (!strcmp(how, "segv"))
+    else if (!strcmp(how, "killed late"))
+        killed_late();
+    else if (!strcmp(how, "segv"))
         killed(SIGSEGV, 0);
     else if (!strcmp(how, "fork"))
         forks();

@@ -337,30 +337,31 @@ static void inside(void)
     raise(SIGKILL);
 }
 
+static const struct {
+    const char *name;
+    void (*run)(void);
+} ways[] = {{"forks", forks},
+            {"raw_fork", raw_fork},
+            {"changes_user", changes_user},
+            {"orphan", orphan},
+            {"threads", threads},
+            {"together", together},
+            {"signals", signals},
+            {"deep", deep},
+            {"closed", closed},
+            {"many", many},
+            {"lengths", lengths},
+            {"names", names},
+            {"attributes", attributes},
+            {"inside", inside},
+            {"hands_over", hands_over},
+            {"zombies", zombies},
+            {"definitions", definitions},
+            {"turn", turn},
+            {"forks_within", forks_within}};
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } ways[] = {{"forks", forks},
-                {"raw_fork", raw_fork},
-                {"changes_user", changes_user},
-                {"orphan", orphan},
-                {"threads", threads},
-                {"together", together},
-                {"signals", signals},
-                {"deep", deep},
-                {"closed", closed},
-                {"many", many},
-                {"lengths", lengths},
-                {"names", names},
-                {"attributes", attributes},
-                {"inside", inside},
-                {"hands_over", hands_over},
-                {"zombies", zombies},
-                {"definitions", definitions},
-                {"turn", turn},
-                {"forks_within", forks_within}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < NVT_COUNT_OF(ways); i++)
         if (!strcmp(how, ways[i].name)) {

@@ -16,10 +16,10 @@ $(BUILD)/tests/test_cupti_second: | all $(STAND_IN_SECOND) $(STAND_IN) $(BUILD)/
 $(BUILD)/tests/test_budget: | all $(STAND_IN) $(BUILD)/tests/clients/loop $(BUILD)/tests/clients/flight
 $(BUILD)/tests/test_heaps: | all $(STAND_IN) $(BUILD)/tests/clients/heaps
 
-CUPTI_TESTS := $(call obj,tests/test_budget.c tests/test_cupti.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c tests/test_gpu_sampling.c tests/test_metric_sets.c)
+CUPTI_TESTS := $(call obj,tests/test_budget.c tests/test_cupti.c tests/test_cupti_ends.c tests/test_cupti_refusals.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c tests/test_gpu_sampling.c tests/test_metric_sets.c)
 $(CUPTI_TESTS): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(CUPTI_TESTS): | $(BUILD)/tests/cupti-headers
-$(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device
+$(BUILD)/tests/test_cupti $(BUILD)/tests/test_cupti_ends $(BUILD)/tests/test_cupti_refusals: | all $(STAND_IN) $(BUILD)/tests/clients/device
 $(BUILD)/tests/test_gpu_sampling: | all $(STAND_IN) $(STAND_IN_SECOND) $(BUILD)/tests/clients/device
 $(BUILD)/tests/test_gpu_sampling: $(call pic,collectors/inject/cupti_metrics_clock.c)
 $(BUILD)/tests/test_metric_sets: $(call pic,collectors/inject/cupti_metric_set.c)

@@ -13,5 +13,5 @@ ifneq ($(MPI_PACKAGE),)
 $(BUILD)/tests/mpi/waits: tests/mpi/waits.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(MPI_CFLAGS) $< $(MPI_LIBS) -ldl -o $@
-$(BUILD)/tests/test_mpi_waits: | $(BUILD)/tests/mpi/waits $(MPI_CALLS)
+$(BUILD)/tests/test_mpi_waits_recorded: | $(BUILD)/tests/mpi/waits $(MPI_CALLS)
 endif
