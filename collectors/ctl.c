@@ -19,6 +19,8 @@
 #include "../lib/table.h"
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
+#include "attached.h"
+#include "ctl_choose.h"
 #include "ctl_dump.h"
 #include "ctl_far.h"
 #include "ctl_standing.h"
@@ -26,6 +28,7 @@
 #include "ring.h"
 
 #define SESSIONS_MOST    1024
+#define DIED_MOST        16 /* that are named */
 #define PATIENCE_NS      INT64_C(10000000000)
 #define FAR_PATIENCE_NS  INT64_C(30000000000)
 #define DUMP_PATIENCE_NS INT64_C(600000000000) /* of a dump that is made elsewhere */
@@ -97,45 +100,31 @@ static int choose_far(struct ctl *ctl, struct nvt_error *err)
     return count < 0 ? -1 : 0;
 }
 
-/* The one with that recorder, or that folder; the one that we run in; the only one. 0, or -1 with err. */
+/* Those whose recorder was killed are none any more; who asks for all that there are has to know. */
+static void say_died(const struct ctl *ctl)
+{
+    struct nvt_ctl_session died[DIED_MOST];
+    const size_t all =
+        !ctl->which || !strcmp(ctl->which, "all") ? nvt_ctl_died(died, DIED_MOST) : 0;
+    for (size_t i = 0; i < all && i < DIED_MOST; i++) {
+        const size_t left = nvt_attached(died[i].folder, NULL, 0);
+        nvt_message(
+            stderr,
+            "recorder %d has died: its trace ends there, and %zu process%s that it recorded "
+            "%s on without",
+            died[i].recorder, left, left == 1 ? "" : "es", left == 1 ? "goes" : "go");
+    }
+}
+
+/* 0, or -1 with err. */
 static int choose(struct ctl *ctl, struct nvt_error *err)
 {
-    char folder[512];
     if (is_far(ctl))
         return choose_far(ctl, err) ? -1
                : ctl->count         ? 0
                                     : nvt_fail(err, "no recording watches %.200s", ctl->wish.watch);
-    const char *own = nvt_ctl_standing_own(folder, sizeof(folder));
-    const char *which = ctl->which ? ctl->which : own;
-    const int is_folder = which && strchr(which, '/');
-    if (is_folder) {
-        ctl->count = 1;
-        return nvt_ctl_session_of(which, &ctl->sessions[0], err);
-    }
-    const size_t found = nvt_ctl_sessions(ctl->sessions, SESSIONS_MOST);
-    ctl->count = found < SESSIONS_MOST ? found : SESSIONS_MOST;
-    if (which && strcmp(which, "all") != 0) {
-        char *end;
-        const long recorder = strtol(which, &end, 10);
-        if (end == which || *end)
-            return nvt_fail(err, "--session %s: must be a process, a folder or all", which);
-        size_t i = 0;
-        while (i < ctl->count && ctl->sessions[i].recorder != recorder)
-            i++;
-        if (i == ctl->count)
-            return nvt_fail(err, "no recording has the recorder %s; nvtally ctl ps lists them",
-                            which);
-        ctl->sessions[0] = ctl->sessions[i];
-        ctl->count = 1;
-    }
-    if (!ctl->count)
-        return nvt_fail(err, "no recording is going on");
-    if (!which && ctl->count > 1)
-        return nvt_fail(err,
-                        "%zu recordings are going on: --session says which one, nvtally ctl "
-                        "ps lists them",
-                        found);
-    return 0;
+    say_died(ctl);
+    return nvt_ctl_choose(ctl->which, ctl->sessions, SESSIONS_MOST, &ctl->count, err);
 }
 
 /* --- ps --------------------------------------------------------------------------------------- */
@@ -215,6 +204,7 @@ static int find_all(struct ctl *ctl, struct nvt_error *err)
 {
     if (is_far(ctl))
         return choose_far(ctl, err);
+    say_died(ctl);
     ctl->count = nvt_ctl_sessions(ctl->sessions, SESSIONS_MOST);
     ctl->count = ctl->count < SESSIONS_MOST ? ctl->count : SESSIONS_MOST;
     return 0;

@@ -12,6 +12,7 @@
 
 #include "../lib/clock.h"
 #include "../lib/folder.h"
+#include "attached.h"
 #include "ctl_socket.h"
 #include "ring.h"
 #include "stale.h"
@@ -78,7 +79,30 @@ static int is_left(const struct nvt_ctl_session *session)
     return left;
 }
 
-static void find_in(const char *place, struct nvt_ctl_session *out, size_t most, size_t *count)
+/* One whose recorder was killed: its folder stays, and processes may go on in it. */
+static int has_died(const char *folder, struct nvt_ctl_session *out)
+{
+    struct nvt_control *control = map_page(folder);
+    const int died = control && control->magic == NVT_CONTROL_MAGIC &&
+                     control->version == NVT_SHARED_VERSION && !control->is_standing &&
+                     !atomic_load(&control->ended) &&
+                     !nvt_process_is(control->recorder, control->recorder_start);
+    if (died)
+        out->recorder = control->recorder;
+    if (control)
+        unmap_page(control);
+    return died && nvt_attached(folder, NULL, 0) > 0;
+}
+
+static int is_usable(const char *folder, struct nvt_ctl_session *out)
+{
+    return !nvt_ctl_session_of(folder, out, NULL) && !is_left(out);
+}
+
+typedef int is_meant(const char *folder, struct nvt_ctl_session *out);
+
+static void find_in(const char *place, is_meant *is, struct nvt_ctl_session *out, size_t most,
+                    size_t *count)
 {
     DIR *entries = opendir(place);
     for (struct dirent *entry; entries && (entry = nvt_folder_next(entries));) {
@@ -89,7 +113,7 @@ static void find_in(const char *place, struct nvt_ctl_session *out, size_t most,
             !S_ISDIR(status.st_mode) || /* a link is another name of one, or a trap */
             snprintf(session.folder, sizeof(session.folder), "%s/%s", place, entry->d_name) >=
                 (int)sizeof(session.folder) ||
-            nvt_ctl_session_of(session.folder, &session, NULL) || is_left(&session))
+            !is(session.folder, &session))
             continue;
         if (*count < most)
             out[*count] = session;
@@ -99,19 +123,29 @@ static void find_in(const char *place, struct nvt_ctl_session *out, size_t most,
         closedir(entries);
 }
 
-size_t nvt_ctl_sessions(struct nvt_ctl_session *out, size_t most)
+static size_t find(is_meant *is, struct nvt_ctl_session *out, size_t most)
 {
     const char *wish = getenv("NVTALLY_TMPDIR"), *other = getenv("TMPDIR");
     size_t count = 0;
     if (wish && *wish) {
-        find_in(wish, out, most, &count);
+        find_in(wish, is, out, most, &count);
         return count;
     }
-    find_in("/dev/shm", out, most, &count);
-    find_in("/tmp", out, most, &count);
+    find_in("/dev/shm", is, out, most, &count);
+    find_in("/tmp", is, out, most, &count);
     if (other && *other && strcmp(other, "/tmp") != 0 && strcmp(other, "/dev/shm") != 0)
-        find_in(other, out, most, &count);
+        find_in(other, is, out, most, &count);
     return count;
+}
+
+size_t nvt_ctl_sessions(struct nvt_ctl_session *out, size_t most)
+{
+    return find(is_usable, out, most);
+}
+
+size_t nvt_ctl_died(struct nvt_ctl_session *out, size_t most)
+{
+    return find(has_died, out, most);
 }
 
 int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct nvt_error *err)
@@ -126,6 +160,7 @@ int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct n
     const int lives = is_of_ours && nvt_process_is(control->recorder, control->recorder_start);
     const int recorder = is_of_ours ? control->recorder : 0;
     const int is_standing = is_of_ours && control->is_standing;
+    const int is_unused = is_standing && !lives && !atomic_load(&control->joined);
     if (control)
         unmap_page(control);
     if (!is_of_ours)
@@ -136,6 +171,7 @@ int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct n
         snprintf(out->folder, sizeof(out->folder), "%s", folder);
     out->recorder = lives ? recorder : 0;
     out->is_standing = is_standing;
+    out->is_unused = is_unused;
     out->name[0] = 0;
     out->way = NULL;
     return 0;
@@ -198,6 +234,20 @@ static int ask(int descriptor, const struct nvt_ctl_session *session, const char
     return 0;
 }
 
+/* The folder may have gone, or whose it was. */
+static int fail_unreached(const struct nvt_ctl_session *session, int cause, struct nvt_error *err)
+{
+    /* Its socket is closed a moment before it is seen to have ended. */
+    if (cause == ECONNREFUSED ||
+        !nvt_process_is(session->recorder, nvt_process_start(session->recorder)))
+        return nvt_fail(err, "the recorder (process %d) has ended", session->recorder);
+    if (cause == ENOENT)
+        return nvt_fail(err, "the recorder (process %d) cannot be asked: %.250s was removed",
+                        session->recorder, session->folder);
+    return nvt_fail(err, "the recorder (process %d) cannot be reached: %s", session->recorder,
+                    strerror(cause));
+}
+
 static int ask_here(const struct nvt_ctl_session *session, const char *request, int64_t patience_ns,
                     char *text, size_t size, struct nvt_error *err)
 {
@@ -207,8 +257,7 @@ static int ask_here(const struct nvt_ctl_session *session, const char *request, 
                            "nothing is recorded: nvtally ctl start begins");
     const int descriptor = connect_to(session->folder);
     if (descriptor < 0)
-        return nvt_fail(err, "the recorder (process %d) cannot be reached: %s", session->recorder,
-                        strerror(errno));
+        return fail_unreached(session, errno, err);
     const int status = ask(descriptor, session, request, patience_ns, packet, err);
     close(descriptor);
     if (status)

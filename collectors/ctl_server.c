@@ -52,13 +52,14 @@ void nvt_ctl_close(struct nvt_ctl_server *server)
     server->socket = -1;
 }
 
-/* The folder's mode keeps others out; a descriptor may have been passed on. */
-static int is_ours(int descriptor)
+/* Whose it is. The folder's mode keeps others out; a descriptor may have been passed on: 0. */
+static int process_of(int descriptor)
 {
     struct ucred peer;
     socklen_t size = sizeof(peer);
-    return !getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
-           (peer.uid == geteuid() || !peer.uid);
+    const int is_ours = !getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
+                        (peer.uid == geteuid() || !peer.uid);
+    return is_ours ? (int)peer.pid : 0;
 }
 
 /* The packet's text, behind the sign. */
@@ -95,6 +96,7 @@ static void hear(struct nvt_ctl_server *server, struct nvt_ctl_client *client, i
             break;
         server->request[size] = 0;
         client->since = now;
+        server->asker = client->process;
         answer_one(server, client->descriptor, answer, context);
     }
     if (!size || now - client->since > SILENCE_NS)
@@ -116,7 +118,8 @@ void nvt_ctl_serve(struct nvt_ctl_server *server, nvt_ctl_answer *answer, void *
             if (client->descriptor < 0)
                 break;
             client->since = now;
-            if (is_ours(client->descriptor))
+            client->process = process_of(client->descriptor);
+            if (client->process)
                 hear(server, client, now, answer, context);
             else
                 let_go(client);

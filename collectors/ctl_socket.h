@@ -25,11 +25,13 @@ struct nvt_ctl_server {
     int socket; /* -1: there is none */
     struct nvt_ctl_client {
         int descriptor; /* -1: none */
+        int process;    /* whose it is */
         int64_t since;  /* CLOCK_MONOTONIC: one that says nothing is let go */
     } clients[NVT_CTL_CLIENTS];
     /* What is asked and answered, one at a time: not on the stack, which may be small (ulimit -s). */
     char request[NVT_CTL_REQUEST_MOST + 1];
     char packet[NVT_CTL_ANSWER_MOST + 1];
+    int asker; /* the process that is being answered */
 };
 
 /* Make the socket in that folder. Without one (no descriptor, a file system that has none) nobody is served. */
@@ -53,6 +55,7 @@ struct nvt_ctl_session {
     char folder[256];
     int recorder;                  /* its process; 0: none */
     int is_standing;               /* (standing.h) */
+    int is_unused;                 /* of such a one: no process has joined it yet */
     char name[160];                /* of one with a way: HOST.PROCESS, HOST:PORT */
     const struct nvt_ctl_way *way; /* NULL: the folder is here */
 };
@@ -74,6 +77,9 @@ struct nvt_ctl_way {
 /* Those in the places where sessions are made, or in NVTALLY_TMPDIR alone where that is set; at most `most`. Returns how many there
  * are. */
 size_t nvt_ctl_sessions(struct nvt_ctl_session *out, size_t most);
+
+/* Those whose recorder was killed while processes that it recorded go on, by the number that it had. */
+size_t nvt_ctl_died(struct nvt_ctl_session *out, size_t most);
 
 /* What is in this folder. 0, or -1 with err: no session, another user's, one whose recorder has died, or one of another nvtally. */
 int nvt_ctl_session_of(const char *folder, struct nvt_ctl_session *out, struct nvt_error *err);

@@ -28,8 +28,9 @@ void nvt_ctl_standing_status(const struct nvt_ctl_session *session, char *text, 
     char **command = count ? nvt_attached_command(first) : NULL;
     const int has_line = command && !nvt_shell_join(&line, command) &&
                          !nvt_buffer_append(&line, "", 1) && !memchr(line.data, '\n', line.size);
-    snprintf(text, size, "state\tdormant\nprocesses\t%zu\nfolder\t%s\ncommand\t%.1000s\n", count,
-             session->folder, has_line ? (const char *)line.data : "");
+    snprintf(text, size, "state\t%s\nprocesses\t%zu\nfolder\t%s\ncommand\t%.1000s\n",
+             session->is_unused ? "unused" : "dormant", count, session->folder,
+             has_line ? (const char *)line.data : "");
     nvt_buffer_free(&line);
     free(command);
 }

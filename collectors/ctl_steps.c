@@ -1,6 +1,7 @@
 #include "ctl_steps.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,13 @@
 #include "../lib/clock.h"
 #include "../lib/wrap.h"
 #include "ctl_dump.h"
+#include "ctl_file.h"
 
 #define LOOK_NS INT64_C(50000000)
 #define SILENCE_NS                                                                                 \
     INT64_C(10000000000) /* no iteration has begun for so long: it is said why we wait */
+#define NONE_NS                                                                                    \
+    INT64_C(1500000000) /* none has ever begun, for so long: it is said which other ranges have */
 #define NOBODY_NS                                                                                  \
     INT64_C(60000000000) /* no process has any, for so long: there is nothing to wait for */
 #define TRIES     20     /* each with twice the distance of the one before */
@@ -40,6 +44,8 @@ struct steps {
     size_t count;
     int64_t patience_ns;
     struct nvt_ctl_reply *replies;
+    char (*traces)[PATH_MAX];
+    uint64_t ours; /* the number by which what we have asked for is known */
     char range[300];
 };
 
@@ -82,38 +88,48 @@ static uint64_t number_of(const char *text, const char *name)
     return strtoull(nvt_ctl_value(text, name, value, sizeof(value)), NULL, 10);
 }
 
+/* What was begun for us; they may record for somebody else. */
 static void stop(const struct steps *steps)
 {
-    ask_all(steps, "stop");
+    char request[40];
+    snprintf(request, sizeof(request), "stop %" PRIu64, steps->ours);
+    ask_all(steps, request);
 }
 
-/* Those that have begun; others may record for somebody else. */
-static void stop_begun(const struct steps *steps)
+/* What each has come to: "stopped: 449 ms were recorded to FILE". */
+static void stop_and_say(const struct steps *steps)
 {
-    char text[NVT_CTL_ANSWER_MOST];
-    for (size_t i = 0; i < steps->count; i++)
-        if (!steps->replies[i].status)
-            (void)nvt_ctl_ask(&steps->sessions[i], "stop", steps->patience_ns, text, sizeof(text),
-                              NULL);
+    char title[200];
+    stop(steps);
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct nvt_ctl_reply *reply = &steps->replies[i];
+        nvt_ctl_title(&steps->sessions[i], title, sizeof(title));
+        if (!reply->status)
+            nvt_message(stderr, "%s: %s", title, reply->text);
+        else if (reply->status < 0 && steps->count > 1)
+            nvt_message(stderr,
+                        "%s cannot be asked any more: what it had not written by then is lost; "
+                        "%s can be read up to there",
+                        title, steps->traces[i]);
+    }
 }
 
 /* Have all get ready. Where they have to agree from afar, none of them goes on by itself. */
 static int begin(struct steps *steps, const char *wanted, struct nvt_error *err)
 {
-    char request[64];
+    char request[100];
     int64_t settle = 0;
-    if (steps->sessions[0].way)
-        snprintf(request, sizeof(request), "steps %.40s %" PRId64, wanted, HELD_NS);
-    else
-        snprintf(request, sizeof(request), "steps %.40s", wanted);
+    snprintf(request, sizeof(request), "steps %.40s %" PRId64 " %" PRIu64, wanted,
+             steps->sessions[0].way ? HELD_NS : 0, steps->ours);
     if (ask(steps, request, err)) {
-        stop_begun(steps);
+        stop(steps);
         return -1;
     }
     for (size_t i = 0; i < steps->count; i++) {
         const int64_t wait = (int64_t)number_of(text_of(steps, i), "settle");
         settle = wait > settle ? wait : settle;
         nvt_ctl_value(text_of(steps, i), "range", steps->range, sizeof(steps->range));
+        nvt_ctl_value(text_of(steps, i), "trace", steps->traces[i], sizeof(steps->traces[i]));
     }
     sleep_ns(settle);
     return 0;
@@ -123,6 +139,7 @@ static int begin(struct steps *steps, const char *wanted, struct nvt_error *err)
 struct seen {
     uint64_t most;            /* iterations that a process has begun */
     uint64_t processes, done; /* that have some; that have recorded those that are wanted */
+    uint64_t entered;         /* that have had some so far */
 };
 
 static int count_seen(const struct steps *steps, struct seen *seen, struct nvt_error *err)
@@ -135,6 +152,7 @@ static int count_seen(const struct steps *steps, struct seen *seen, struct nvt_e
         seen->most = most > seen->most ? most : seen->most;
         seen->processes += number_of(text_of(steps, i), "of");
         seen->done += number_of(text_of(steps, i), "processes");
+        seen->entered += number_of(text_of(steps, i), "entered");
     }
     return 0;
 }
@@ -205,6 +223,9 @@ static int are_recorded(const struct steps *steps, size_t i, struct nvt_error *e
     char state[40], title[200];
     const char *text = text_of(steps, i);
     nvt_ctl_value(text, "steps", state, sizeof(state));
+    nvt_ctl_title(&steps->sessions[i], title, sizeof(title));
+    if (number_of(text, "ours") != steps->ours)
+        return nvt_fail(err, "%s: stopped, and recording for somebody else since", title);
     if (!strcmp(state, "waiting"))
         return 0;
     if (!strcmp(state, "done"))
@@ -212,25 +233,57 @@ static int are_recorded(const struct steps *steps, size_t i, struct nvt_error *e
     return nvt_fail(err,
                     "%s: stopped when %" PRIu64 " of %" PRIu64 " processes had recorded their "
                     "iterations",
-                    nvt_ctl_title(&steps->sessions[i], title, sizeof(title)),
-                    number_of(text, "processes"), number_of(text, "of"));
+                    title, number_of(text, "processes"), number_of(text, "of"));
 }
 
 /* How the waiting goes. */
 struct waiting {
     struct seen seen;
-    int64_t since;   /* no further iteration has begun, CLOCK_MONOTONIC, */
-    int64_t done_at; /* and no further process has recorded them */
-    int is_said;     /* what we wait for */
+    int64_t since;             /* no further iteration has begun, CLOCK_MONOTONIC, */
+    int64_t done_at;           /* and no further process has recorded them */
+    uint64_t entered;          /* processes that had had iterations then */
+    int is_said, is_none_said; /* what we wait for; that there are no such ranges */
 };
+
+/* "nosuch" of "nosuch@*". */
+static int name_length(const char *range)
+{
+    const char *at = strrchr(range, '@');
+    return (int)(at && !strcmp(at, "@*") ? (size_t)(at - range) : strlen(range));
+}
+
+/* The range may be misspelt: those that there are. Of the first recorder that has seen some. */
+static void say_none(const struct steps *steps)
+{
+    char others[1024] = "";
+    for (size_t i = 0; i < steps->count && !*others; i++)
+        nvt_ctl_value(text_of(steps, i), "others", others, sizeof(others));
+    nvt_message(stderr,
+                "waiting: no range '%.*s' has begun in any process so far%s%s%s; this ends after "
+                "%d s without one, or by Ctrl-C",
+                name_length(steps->range), steps->range,
+                *others ? " (ranges that have: " : ", nor any other range", others,
+                *others ? ")" : "", (int)(NOBODY_NS / 1000000000));
+}
 
 /* After so long nobody knows any more why it takes its time. */
 static void say_why(const struct steps *steps, struct waiting *waiting, int64_t now)
 {
     const struct seen *seen = &waiting->seen;
-    if (waiting->is_said || now - waiting->done_at <= SILENCE_NS)
+    if (!seen->most && !waiting->is_none_said && now - waiting->since > NONE_NS) {
+        say_none(steps);
+        waiting->is_none_said = 1;
+    }
+    if (waiting->is_said || !seen->most || now - waiting->done_at <= SILENCE_NS)
         return;
-    if (now - waiting->since > SILENCE_NS)
+    if (now - waiting->since > SILENCE_NS && seen->entered != waiting->entered)
+        nvt_message(stderr,
+                    "waiting: no process has come to iteration %" PRIu64
+                    " (range %s) for 10 s: %" PRIu64 " have begun some and ended before it; "
+                    "nvtally ctl start records all; Ctrl-C ends it",
+                    number_of(text_of(steps, 0), "from"), steps->range,
+                    seen->entered - waiting->entered);
+    else if (now - waiting->since > SILENCE_NS)
         nvt_message(stderr, "waiting: no iteration (range %s) has begun for 10 s; Ctrl-C ends it",
                     steps->range);
     else if (seen->done)
@@ -252,8 +305,10 @@ static int see(const struct steps *steps, struct waiting *waiting, struct nvt_er
         return nvt_fail(err, "broken off: recording has stopped");
     if (count_seen(steps, &seen, err))
         return -1;
-    if (seen.most != waiting->seen.most)
+    if (seen.most != waiting->seen.most) {
         waiting->since = now;
+        waiting->entered = seen.entered;
+    }
     if (seen.done != waiting->seen.done)
         waiting->done_at = now;
     waiting->seen = seen;
@@ -309,20 +364,24 @@ int nvt_ctl_steps(const struct nvt_ctl_session *sessions, size_t count, const ch
     struct steps steps = {.sessions = sessions,
                           .count = count,
                           .patience_ns = patience_ns,
-                          .replies = calloc(count, sizeof(*steps.replies))};
+                          .replies = calloc(count, sizeof(*steps.replies)),
+                          .traces = calloc(count, sizeof(*steps.traces))};
+    char serial[NVT_CTL_SERIAL];
     const struct sigaction action = {.sa_handler = break_off};
-    if (!steps.replies)
-        return nvt_fail(err, "out of memory");
     broken_off = 0;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    int status = begin(&steps, wanted, err);
+    nvt_ctl_file_serial(serial);
+    steps.ours = strtoull(serial, NULL, 16);
+    int status =
+        steps.replies && steps.traces ? begin(&steps, wanted, err) : nvt_fail(err, "out of memory");
     if (!status && (agree(&steps, wanted, err) || wait_for_all(&steps, err))) {
-        stop(&steps);
+        stop_and_say(&steps);
         status = -1;
     }
     if (!status)
         status = print_all(&steps, err);
     free(steps.replies);
+    free(steps.traces);
     return status;
 }

@@ -73,15 +73,17 @@ static int put_status(struct nvt_live *live, const char *words, char *text, size
 {
     const struct nvt_record_window *window = live->window;
     const int64_t now = nvt_monotonic_ns();
+    char due[100];
     (void)words;
+    nvt_live_steps_put_due(&live->steps, due, sizeof(due));
     snprintf(text, size,
-             "state\t%s\nfor\t%" PRId64 "\nbegan\t%" PRId64 "\nrecorded\t%" PRId64
+             "state\t%s\n%sfor\t%" PRId64 "\nbegan\t%" PRId64 "\nrecorded\t%" PRId64
              "\nparts\t%" PRIu32 "\nprocesses\t%" PRIu32 "\nbytes\t%" PRIu64 "\niterating\t%" PRIu32
              "\ntrace\t%s\ncommand\t%s\n",
-             is_open(live) ? "recording" : "dormant", now - window->turned, now - live->began,
+             is_open(live) ? "recording" : "dormant", due, now - window->turned, now - live->began,
              recorded_ns(live), window->parts, nvt_output_processes(live->recorder->output),
              nvt_output_size(live->recorder->output),
-             atomic_load(&live->recorder->control->steppers), live->trace, live->command);
+             nvt_live_steps_iterating(live->recorder->control), live->trace, live->command);
     return 0;
 }
 
@@ -153,16 +155,24 @@ int nvt_live_start(struct nvt_live *live, char *text, size_t size)
     return turn(live, 1, text, size);
 }
 
+/* Who wants all from now on would be left with what ends with the iterations of somebody else. */
 static int start(struct nvt_live *live, const char *words, char *text, size_t size)
 {
     (void)words;
-    return turn(live, 1, text, size);
+    if (!nvt_live_steps_are_due(&live->steps))
+        return turn(live, 1, text, size);
+    nvt_live_steps_say_due(&live->steps, text, size);
+    return -1;
 }
 
+/* With a number, what who has that number has asked for by steps, and nothing that somebody else has begun since. */
 static int stop(struct nvt_live *live, const char *words, char *text, size_t size)
 {
-    (void)words;
-    return turn(live, 0, text, size);
+    if (!*words ||
+        (nvt_live_steps_are_due(&live->steps) && strtoull(words, NULL, 10) == live->steps.ours))
+        return turn(live, 0, text, size);
+    snprintf(text, size, "it is not recording for this request any more");
+    return -1;
 }
 
 static int steps(struct nvt_live *live, const char *words, char *text, size_t size)
@@ -172,13 +182,14 @@ static int steps(struct nvt_live *live, const char *words, char *text, size_t si
     if (!control->is_dormant || control->budget > 0)
         return turn(live, 1, text, size);
     if (is_open(live)) {
-        snprintf(text, size,
-                 nvt_live_steps_are_due(&live->steps)
-                     ? "it is recording iterations already: nvtally ctl stop ends that"
-                     : "it is recording: nvtally ctl stop ends that");
+        if (nvt_live_steps_are_due(&live->steps))
+            nvt_live_steps_say_due(&live->steps, text, size);
+        else
+            snprintf(text, size, "it is recording: nvtally ctl stop ends that");
         return -1;
     }
-    if (nvt_live_steps_ask(&live->steps, control, words, &settle_ns, text, size) ||
+    if (nvt_live_steps_ask(&live->steps, control, live->server.asker, words, &settle_ns, text,
+                           size) ||
         turn(live, 1, live->unheard, sizeof(live->unheard)))
         return -1;
     snprintf(text, size, "trace\t%s\nrange\t%s\nsettle\t%" PRId64 "\n", live->trace,

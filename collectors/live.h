@@ -1,10 +1,10 @@
 /*
  * What `nvtally ctl` may ask of a recording that goes on (ctl_socket.h), in words:
  *
- *   status       lines of a name, a tab and a value: state (recording, dormant), for (ns in that state), began (ns ago), recorded
+ *   status       lines of a name, a tab and a value: state (recording, dormant), steps (only while some are due: how many, which), for (ns in that state), began (ns ago), recorded
  *                (ns in all), parts, processes (that are in the trace), bytes, iterating (processes that have begun iterations), trace (its path), command
- *   start, stop  of --dormant: begin to record, end it
- *   steps N      of --dormant --iteration: record so many iterations (live_steps.h), "steps N NS" among several recorders; lines as above: trace, range, settle (ns until
+ *   start, stop  of --dormant: begin to record, end it; "stop OURS" ends what steps of that number has begun, and nothing else
+ *   steps N      of --dormant --iteration: record so many iterations (live_steps.h), "steps N NS OURS" with NS among several recorders, else 0, and a number of who asks; lines as above: trace, range, settle (ns until
  *                their numbers are to be fixed)
  *   fix FROM     the number of the first of them
  *   stepped      what has become of that, in such lines

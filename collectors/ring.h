@@ -44,9 +44,11 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 30u
+#define NVT_SHARED_VERSION 31u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_STEPPERS       256
+#define NVT_OTHERS         8  /* names of ranges that are no iterations, */
+#define NVT_OTHER_NAME     64 /* bytes of each, with a NUL */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -110,10 +112,19 @@ struct nvt_control {
     _Atomic uint64_t steps_done, steps_left;
     _Atomic uint64_t steps_began, steps_ended;
     _Atomic uint32_t steppers;
+    _Atomic uint32_t
+        entered; /* processes that have had a first iteration so far, also those that have ended */
     /* Those of them that the recorder can see, as far as there is room, so that one that was killed is not waited for: the process, 0: none,
-     * and the latest request of which it has had all. */
+     * the latest request of which it has had all, and the one that it has come too late for to be waited for. */
     _Atomic int32_t stepper[NVT_STEPPERS];
-    _Atomic uint32_t stepper_done[NVT_STEPPERS];
+    _Atomic uint32_t stepper_done[NVT_STEPPERS], stepper_late[NVT_STEPPERS];
+    /* Names of ranges that have begun while iterations were asked for and none has ever begun (inject/other_ranges.h): so many places
+     * are taken, and each is ready when it says so. */
+    _Atomic uint32_t others;
+    struct {
+        _Atomic uint32_t is_ready;
+        char name[NVT_OTHER_NAME];
+    } other[NVT_OTHERS];
     /* --on-slow: an iteration that takes more than so much of the median of those before it, or so many ticks, is counted, and what it
      * took, and the median then (0: not asked for), stand here. */
     uint32_t slow_percent;

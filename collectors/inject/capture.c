@@ -105,25 +105,34 @@ static int is_text(const char *text, const char *wanted, size_t length)
     return text && strlen(text) == length && !memcmp(text, wanted, length);
 }
 
-static int has_name(const nvtxEventAttributes_t *attributes, const char *wanted, size_t length)
+const char *nvt_capture_text(const nvtxEventAttributes_t *attributes, char room[NVT_CAPTURE_TEXT],
+                             size_t *length)
 {
-    char text[1024];
+    const char *text = NULL;
     if (!attributes || !attributes->message.ascii)
-        return 0;
-    switch (attributes->messageType) {
-    case NVTX_MESSAGE_TYPE_ASCII:
-        return is_text(attributes->message.ascii, wanted, length);
-    case NVTX_MESSAGE_TYPE_UNICODE:
-        nvt_utf8(text, sizeof(text), attributes->message.unicode);
-        return is_text(text, wanted, length);
-    case NVTX_MESSAGE_TYPE_REGISTERED: {
+        return NULL;
+    if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED) {
         const struct nvtxStringRegistration *string =
             (const struct nvtxStringRegistration *)attributes->message.registered;
-        return string->length == length && !memcmp(string->text, wanted, length);
+        *length = string->length;
+        return string->text;
     }
-    default:
-        return 0;
+    if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII)
+        text = attributes->message.ascii;
+    else if (attributes->messageType == NVTX_MESSAGE_TYPE_UNICODE) {
+        nvt_utf8(room, NVT_CAPTURE_TEXT, attributes->message.unicode);
+        text = room;
     }
+    *length = text ? strlen(text) : 0;
+    return text;
+}
+
+static int has_name(const nvtxEventAttributes_t *attributes, const char *wanted, size_t length)
+{
+    char room[NVT_CAPTURE_TEXT];
+    size_t size;
+    const char *text = nvt_capture_text(attributes, room, &size);
+    return text && size == length && !memcmp(text, wanted, length);
 }
 
 /* RANGE: of the default domain; RANGE@DOMAIN or DOMAIN@RANGE; RANGE@*: of any. */

@@ -29,6 +29,11 @@ int nvt_capture_in_window(void);
 /* Whether every range is to be looked at: --capture RANGE, --delay or --duration. */
 int nvt_capture_asks(void);
 
+/* The name that an event has, of *length bytes; NULL: none. `room` is for those that have to be converted. */
+#define NVT_CAPTURE_TEXT 1024
+const char *nvt_capture_text(const nvtxEventAttributes_t *attributes, char room[NVT_CAPTURE_TEXT],
+                             size_t *length);
+
 /* Whether the event is of that name: RANGE, RANGE@DOMAIN, DOMAIN@RANGE, RANGE@*. */
 int nvt_capture_matches(const struct nvt_event *event, const char *wanted);
 

@@ -1,12 +1,16 @@
 #include "steps.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../steppers.h"
 #include "../wake.h"
 #include "capture.h"
+#include "other_ranges.h"
 #include "session.h"
 #include "spending.h"
 
@@ -58,24 +62,86 @@ static void raise_to(_Atomic uint64_t *most, uint64_t value)
 
 static _Atomic int place = -1; /* of those on the page, -1: none */
 
+/* The place of that process, 0: a free one; or -1. */
+static int find_place(const struct nvt_control *control, int32_t pid)
+{
+    for (int i = 0; i < NVT_STEPPERS; i++)
+        if (atomic_load(&control->stepper[i]) == pid)
+            return i;
+    return -1;
+}
+
+/* Those that were killed, or have called _exit, keep their place until somebody looks: the recorder does while it waits for iterations. */
+static void clear_dead(struct nvt_control *control)
+{
+    const int cause = errno;
+    for (int i = 0; i < NVT_STEPPERS; i++) {
+        const int32_t pid = atomic_load(&control->stepper[i]);
+        if (pid && kill(pid, 0) && errno == ESRCH)
+            nvt_steppers_leave(control, i, pid);
+    }
+    errno = cause;
+}
+
+static int take_place(struct nvt_control *control, int32_t pid)
+{
+    for (int i = 0; i < NVT_STEPPERS; i++) {
+        int32_t none = 0;
+        if (atomic_compare_exchange_strong(&control->stepper[i], &none, pid))
+            return i;
+    }
+    return -1;
+}
+
+/* What is wanted, of one request. */
+struct wanted {
+    uint32_t request;
+    uint64_t from, last;
+};
+
+/* The recorder may be about to ask for something else. */
+static struct wanted read_wanted(const struct nvt_control *control)
+{
+    struct wanted wanted;
+    do {
+        wanted.request = atomic_load(&control->stepping);
+        wanted.from = atomic_load(&control->steps_from);
+        wanted.last = atomic_load(&control->steps_last);
+    } while (wanted.request != atomic_load(&control->stepping));
+    return wanted;
+}
+
+/* The request that waits for numbers so far ahead of the process's first iteration that it takes longer to come to them than all that is
+ * wanted takes; 0: none. A service that forks children all the time would have it wait for ever. */
+static uint32_t late_for(const struct nvt_control *control)
+{
+    const struct wanted wanted = read_wanted(control);
+    return wanted.from != UINT64_MAX && wanted.from > wanted.last - wanted.from + 1 ? wanted.request
+                                                                                    : 0;
+}
+
 /* The process has its first iteration: it is one of those that have. What it was before exec is it, too. */
 static void enter(void)
 {
     struct nvt_control *control = nvt_session.control;
     const int32_t pid = atomic_load(&owner);
-    int at = -1;
-    for (int i = 0; is_visible && i < NVT_STEPPERS && at < 0; i++)
-        at = atomic_load(&control->stepper[i]) == pid ? i : -1;
+    int at = is_visible ? find_place(control, pid) : -1;
     const int is_there = at >= 0;
-    for (int i = 0; is_visible && i < NVT_STEPPERS && at < 0; i++) {
-        int32_t none = 0;
-        at = atomic_compare_exchange_strong(&control->stepper[i], &none, pid) ? i : -1;
+    if (is_visible && !is_there)
+        at = take_place(control, pid);
+    if (is_visible && at < 0) {
+        clear_dead(control);
+        at = take_place(control, pid);
     }
     atomic_store(&place, at);
     if (at >= 0)
         atomic_store(&control->stepper_done[at], 0);
-    if (!is_there)
-        atomic_fetch_add(&control->steppers, 1);
+    if (is_there)
+        return;
+    if (at >= 0)
+        atomic_store(&control->stepper_late[at], late_for(control));
+    atomic_fetch_add(&control->steppers, 1);
+    atomic_fetch_add(&control->entered, 1);
 }
 
 /* A forked child has had none, and has a part in no request. */
@@ -95,8 +161,11 @@ void nvt_steps_note(const struct nvt_event *event)
 {
     noted = NO_STEP;
     pushes++;
-    if (is_other(event->attributes) || !nvt_capture_matches(event, nvt_session.control->iteration))
+    if (is_other(event->attributes) ||
+        !nvt_capture_matches(event, nvt_session.control->iteration)) {
+        nvt_other_ranges_note(event);
         return;
+    }
     const uint64_t began = nvt_spending_watches ? nvt_ticks(nvt_session.control->clock) : 0;
     own();
     noted = atomic_fetch_add(&count, 1);
@@ -107,24 +176,6 @@ void nvt_steps_note(const struct nvt_event *event)
     if (nvt_spending_watches)
         nvt_spending_note(pushes, nvt_steps_others, began);
     pushes = nvt_steps_others = 0;
-}
-
-/* What is wanted, of one request. */
-struct wanted {
-    uint32_t request;
-    uint64_t from, last;
-};
-
-/* The recorder may be about to ask for something else. */
-static struct wanted read_wanted(const struct nvt_control *control)
-{
-    struct wanted wanted;
-    do {
-        wanted.request = atomic_load(&control->stepping);
-        wanted.from = atomic_load(&control->steps_from);
-        wanted.last = atomic_load(&control->steps_last);
-    } while (wanted.request != atomic_load(&control->stepping));
-    return wanted;
 }
 
 int nvt_steps_noted(void)
@@ -150,14 +201,6 @@ int nvt_steps_have_begun(void)
     return atomic_load(&begun) == atomic_load(&nvt_session.control->stepping);
 }
 
-/* One process more, of that request, unless another one has been made since. */
-static void add_one(_Atomic uint64_t *processes, uint32_t request)
-{
-    uint64_t there = atomic_load(processes);
-    while (there >> 32 == request && !atomic_compare_exchange_weak(processes, &there, there + 1)) {
-    }
-}
-
 void nvt_steps_done(void)
 {
     struct nvt_control *control = nvt_session.control;
@@ -167,7 +210,7 @@ void nvt_steps_done(void)
     raise_to(&control->steps_ended, nvt_ticks(control->clock));
     if (atomic_load(&place) >= 0)
         atomic_store(&control->stepper_done[atomic_load(&place)], request);
-    add_one(&control->steps_done, request);
+    nvt_steppers_add(&control->steps_done, request);
 }
 
 int nvt_steps_are_over(void)
@@ -184,14 +227,12 @@ __attribute__((destructor)) static void leave(void)
     if (!nvt_steps_watch || !control || !atomic_load(&count) ||
         atomic_load(&owner) != (int)syscall(SYS_getpid))
         return;
-    int32_t own_pid = atomic_load(&owner);
-    /* The recorder may have been faster. */
-    if (atomic_load(&place) >= 0 &&
-        !atomic_compare_exchange_strong(&control->stepper[atomic_load(&place)], &own_pid, 0))
+    if (atomic_load(&place) >= 0) {
+        nvt_steppers_leave(control, atomic_load(&place), atomic_load(&owner));
         return;
-    /* In this order: else it would stand for one that is still to come. */
+    }
     if (atomic_load(&done))
-        add_one(&control->steps_left, atomic_load(&done));
+        nvt_steppers_add(&control->steps_left, atomic_load(&done));
     atomic_fetch_sub(&control->steppers, 1);
 }
 
