@@ -101,13 +101,14 @@ static int read_process(struct nvt_file_reader *reader, const struct nvt_chunk *
     struct nvt_process row = {.rank = NVT_NONE};
     row.pid = (int64_t)nvt_cursor_varint(&cursor);
     row.parent_pid = (int64_t)nvt_cursor_varint(&cursor);
-    nvt_cursor_varint(&cursor); /* the image's start: it has served to tell images apart */
+    const uint64_t image = nvt_cursor_varint(&cursor);
     row.name = string_of(reader, nvt_cursor_varint(&cursor));
     if (!cursor.at || extend(&reader->processes, chunk->process, &reader->process_count,
                              sizeof(*reader->processes)))
         return -1;
     uint32_t at = nvt_process_add(reader->trace, &row);
     reader->processes[chunk->process].row = at;
+    reader->processes[chunk->process].image = image;
     return at == NVT_NONE || read_costs(reader, at, &cursor) ? -1 : 0;
 }
 

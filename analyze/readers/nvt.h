@@ -69,6 +69,7 @@ struct nvt_file_tasks {
 
 struct nvt_file_process {
     uint32_t row;
+    uint64_t image;            /* ticks at which its image joined; 0: unknown */
     struct nvt_map domains;    /* number in the file -> row of the model */
     struct nvt_map since;      /* number of a domain -> that of the chunk that defined it */
     struct nvt_map categories; /* model domain << 32 | category -> string */

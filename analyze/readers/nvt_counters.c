@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../lib/grow.h"
+#include "nvt_forks.h"
 #include "nvtx_schema.h"
 #include "../model/sort.h"
 
@@ -36,6 +37,7 @@ static struct nvt_file_counter *counter_at(struct nvt_file_reader *reader,
     if (counter) {
         counter->process = key->process;
         counter->domain = key->domain;
+        counter->id = key->id;
     }
     return counter;
 }
@@ -393,6 +395,8 @@ static int put_sample(struct completion *completion, const struct nvt_file_sampl
     struct nvt_file_counter *counter = &reader->counters.items[sample->counter];
     struct plan plan = {reader, &reader->processes[counter->process], counter, &completion->left};
     int64_t time;
+    if (!counter->is_defined)
+        nvt_file_kin_counter(reader, counter);
     if (!counter->is_defined) {
         completion->unknown++;
         return 0;

@@ -27,6 +27,7 @@ struct nvt_file_leaf {
 struct nvt_file_counter {
     uint32_t process;                         /* in the file */
     uint32_t domain, name, unit, description; /* in the model */
+    uint64_t id;
     int is_defined;
     uint64_t schema, flags;
     uint64_t numerator, denominator;

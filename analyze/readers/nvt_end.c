@@ -7,6 +7,7 @@
 #include "../model/recorded_parts.h"
 #include "nvt.h"
 #include "nvt_dormant.h"
+#include "nvt_forks.h"
 
 static void convert(const struct nvt_file_reader *reader, int64_t origin, int64_t *times,
                     uint32_t count)
@@ -131,6 +132,8 @@ static uint32_t category_name(struct nvt_file_reader *reader, uint32_t thread, u
             continue;
         uint32_t name =
             nvt_map_get(&reader->processes[i].categories, (uint64_t)domain << 32 | category);
+        if (name == NVT_MAP_NONE)
+            name = nvt_file_kin_category(reader, i, domain, category);
         if (name != NVT_MAP_NONE)
             return name;
     }

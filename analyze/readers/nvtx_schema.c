@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "nvt_forks.h"
 
 static double half_to_double(uint16_t bits)
 {
@@ -122,7 +123,9 @@ const struct nvt_blob *nvt_schema_find(const struct nvt_file_reader *reader,
                                        const struct nvt_file_process *process, uint64_t id)
 {
     uint32_t index = nvt_map_get(&process->schemas, id);
-    return index < reader->schema_count ? &reader->schemas[index] : NULL;
+    if (index < reader->schema_count)
+        return &reader->schemas[index];
+    return nvt_file_kin_schema(reader, (uint32_t)(process - reader->processes), id);
 }
 
 int nvt_schema_open(const struct nvt_file_reader *reader, const struct nvt_blob *blob,
