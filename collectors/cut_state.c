@@ -221,6 +221,8 @@ static int next_event(struct nvt_event_columns *columns, uint32_t number, struct
     if (columns->next_sample == number && nvt_event_sample(columns, &sample))
         return -1;
     event->is_of_heap = sample.counter == NVT_SAMPLE_OF_HEAP;
+    if (event->is_of_heap && sample.clock == NVT_SAMPLE_TICKS)
+        event->ticks = (uint64_t)sample.time;
     attributes->from = NULL;
     return columns->next_attribute == number ? nvt_event_attributes(columns, attributes) : 0;
 }

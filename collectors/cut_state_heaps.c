@@ -200,6 +200,9 @@ static int take(struct nvt_cut_state_heaps *heaps, const struct nvt_kept *event,
     case NVT_HEAP_NAME_REGION:
         drop_until(heaps, &heaps->names, said->address, event->ticks);
         return add(heaps, event, attributes, said);
+    case NVT_HEAP_TOLD: /* of no address */
+        drop_until(heaps, &heaps->removed, said->address, event->ticks);
+        return add(heaps, event, attributes, said);
     default: /* of a later version */
         return 0;
     }

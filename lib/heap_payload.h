@@ -16,6 +16,8 @@ enum nvt_heap_operation {
     NVT_HEAP_RESIZE_REGION,
     NVT_HEAP_REMOVE_REGION, /* address */
     NVT_HEAP_NAME_REGION,   /* address */
+    NVT_HEAP_TOLD, /* a recording that began late now knows which heaps and regions there are. bytes: how many of them it
+                      does not */
 };
 
 struct nvt_heap_said {

@@ -107,8 +107,13 @@ static int take_deferred(struct nvt_file_reader *reader, const struct nvt_file_s
 
 int nvt_file_take_said(struct nvt_file_reader *reader, const struct nvt_file_said *said)
 {
-    const struct nvt_file_heap_event event = {
-        .ticks = said->ticks, .process = said->process, .thread = said->thread, .name = said->name};
+    const int is_told = said->sample->clock == NVT_SAMPLE_TICKS;
+    const struct nvt_file_heap_event event = {.ticks = is_told ? (uint64_t)said->sample->time
+                                                               : said->ticks,
+                                              .process = said->process,
+                                              .thread = said->thread,
+                                              .name = said->name,
+                                              .is_told = (uint8_t)is_told};
     switch (said->sample->counter) {
     case NVT_SAMPLE_OF_HEAP:
         return nvt_file_take_heap(reader, event, said->attributes->bytes,

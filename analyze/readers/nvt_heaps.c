@@ -7,7 +7,7 @@
 #include "../../lib/map.h"
 #include "../../lib/quantity_text.h"
 #include "../model/sort.h"
-#include "nvt.h"
+#include "nvt_forks.h"
 
 #define NONE UINT32_MAX
 
@@ -56,6 +56,12 @@ struct backing {
     uint32_t place; /* in `live`, NONE: freed */
 };
 
+/* What a process has said. */
+struct said {
+    int has_begun; /* more than what there was before the recording */
+    uint64_t lost; /* heaps and regions of before that it could not say */
+};
+
 struct walk {
     struct nvt_file_reader *reader;
     struct nvt_memory *memory;
@@ -68,6 +74,8 @@ struct walk {
     uint32_t *live; /* places in `backings` */
     uint32_t live_count;
     struct nvt_map by_handle, by_region, by_backing; /* key_of() -> place */
+    struct said *said;                               /* of each process in the file */
+    uint32_t told;    /* processes that have said which heaps there were */
     uint64_t unknown; /* regions that ended, and had not begun here */
     uint64_t adrift;  /* heaps in no recorded allocation, of processes that have some */
 };
@@ -98,21 +106,32 @@ static int add_of_heap(struct walk *walk, const struct heap *heap,
                        const struct nvt_file_heap_event *event, const struct region *region,
                        enum nvt_memory_kind kind)
 {
-    const struct nvt_memory_event row = {.time = (int64_t)event->ticks,
-                                         .process = walk->reader->processes[event->process].row,
-                                         .device = heap->device,
-                                         .thread = event->thread,
-                                         .address = region ? region->address : heap->address,
-                                         .bytes = region ? region->bytes : 0,
-                                         .allocated = UINT64_MAX,
-                                         .reserved = UINT64_MAX,
-                                         .source =
-                                             region && region->name ? region->name : heap->name,
-                                         .kind = (uint8_t)kind};
+    const struct nvt_memory_event row = {
+        .time = (int64_t)event->ticks,
+        .process = walk->reader->processes[event->process].row,
+        .device = heap->device,
+        .thread = event->thread,
+        .address = region ? region->address : heap->address,
+        .bytes = region ? region->bytes : 0,
+        .allocated = UINT64_MAX,
+        .reserved = UINT64_MAX,
+        .source = region && region->name ? region->name : heap->name,
+        .kind = (uint8_t)kind,
+        .is_earlier = event->is_told && !walk->said[event->process].has_begun};
     return add_row(walk, heap, !region, &row);
 }
 
 /* --- regions --- */
+
+/* The name that a heap had before its process was forked; 0: none is known. */
+static uint32_t kin_name(const struct walk *walk, uint32_t process, uint64_t handle)
+{
+    for (uint32_t i = 0; handle && i < walk->heap_count; i++)
+        if (walk->heaps[i].handle == handle &&
+            nvt_file_is_kin(walk->reader, process, walk->heaps[i].process))
+            return walk->heaps[i].name;
+    return 0;
+}
 
 /* The heap behind a handle, made where nobody has said what it is. NULL when out of memory. */
 static struct heap *heap_at(struct walk *walk, uint32_t process, uint64_t handle)
@@ -122,8 +141,11 @@ static struct heap *heap_at(struct walk *walk, uint32_t process, uint64_t handle
         return NULL;
     if (*at == NVT_MAP_NONE) {
         *at = walk->heap_count;
-        walk->heaps[walk->heap_count++] = (struct heap){
-            .handle = handle, .process = process, .device = NVT_NONE, .regions = NONE};
+        walk->heaps[walk->heap_count++] = (struct heap){.handle = handle,
+                                                        .process = process,
+                                                        .device = NVT_NONE,
+                                                        .name = kin_name(walk, process, handle),
+                                                        .regions = NONE};
     }
     struct heap *heap = &walk->heaps[*at];
     if (!heap->name)
@@ -239,6 +261,7 @@ static int take_row(struct walk *walk, const uint32_t *files, uint32_t row)
 {
     const struct nvt_pool_word *word = &walk->reader->devices.words[row];
     const uint32_t process = files[walk->memory->process[row]];
+    walk->said[process].has_begun = 1;
     if (word->pool || word->is_pool)
         return 0;
     const uint32_t at = nvt_map_get(&walk->by_backing, key_of(process, walk->memory->address[row]));
@@ -316,11 +339,20 @@ static uint32_t known_region(const struct walk *walk, const struct nvt_file_heap
     return at < walk->region_count ? at : NONE;
 }
 
+/* Whether a region that is told is the one that is known. */
+static int is_as_known(const struct walk *walk, uint32_t known, const struct nvt_heap_said *said)
+{
+    const struct region *region = known == NONE ? NULL : &walk->regions[known];
+    return region && region->bytes == said->bytes && walk->heaps[region->heap].handle == said->heap;
+}
+
 static int add_region(struct walk *walk, const struct nvt_file_heap_event *event)
 {
     const struct nvt_heap_said *said = &event->said;
     const uint32_t known = known_region(walk, event);
     struct heap *heap = heap_at(walk, event->process, said->heap);
+    if (heap && event->is_told && is_as_known(walk, known, said))
+        return 0;
     if (!heap || (known != NONE && end_region(walk, event, known)))
         return -1;
     if (!said->heap && backing_of(walk, event->process, said->address))
@@ -360,8 +392,16 @@ static void name_region(struct walk *walk, const struct nvt_file_heap_event *eve
     walk->memory->source[walk->regions[known].row] = event->name;
 }
 
+/* What a process has said of a recording that began late. */
+static void take_told(struct walk *walk, const struct nvt_file_heap_event *event)
+{
+    walk->told++;
+    walk->said[event->process].lost = event->said.bytes;
+}
+
 static int take_event(struct walk *walk, const struct nvt_file_heap_event *event)
 {
+    walk->said[event->process].has_begun |= !event->is_told;
     switch (event->said.operation) {
     case NVT_HEAP_REGISTER:
         return register_heap(walk, event);
@@ -376,6 +416,9 @@ static int take_event(struct walk *walk, const struct nvt_file_heap_event *event
         return remove_region(walk, event);
     case NVT_HEAP_NAME_REGION:
         name_region(walk, event);
+        return 0;
+    case NVT_HEAP_TOLD:
+        take_told(walk, event);
         return 0;
     default:
         return 0;
@@ -433,18 +476,28 @@ static int began_late(const struct nvt_trace *trace)
            nvt_trace_meta(trace, "recorded");
 }
 
+/* Regions of unknown size: that ended here; or that there were, of which some ended. */
+static uint64_t unknown_of(const struct walk *walk)
+{
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < walk->reader->process_count; i++)
+        lost += walk->said[i].lost;
+    return lost > walk->unknown ? lost : walk->unknown;
+}
+
 static void say_what_is_missing(const struct walk *walk)
 {
     struct nvt_trace *trace = walk->reader->trace;
-    if (began_late(trace))
+    const uint64_t unknown = unknown_of(walk);
+    if (began_late(trace) && !walk->told) /* of an older version */
         nvt_trace_note(trace, "of NVTX heaps, only regions that began in the recording count as "
                               "allocated memory");
-    else if (walk->unknown)
+    else if (unknown)
         nvt_trace_note(
             trace,
-            "%s began before the recording, or when events were lost: what is allocated "
-            "is known but for these",
-            NVT_COUNTED((double)walk->unknown, "region of NVTX heaps", "regions of NVTX heaps"));
+            "%s began before the recording, or when events were lost, of unknown size: "
+            "allocated memory and its peaks are at least what is shown",
+            NVT_COUNTED((double)unknown, "region of NVTX heaps", "regions of NVTX heaps"));
     if (walk->adrift)
         nvt_trace_note(trace, "%s in no recorded allocation: shown as memory of the host",
                        NVT_COUNTED((double)walk->adrift, "NVTX heap lies", "NVTX heaps lie"));
@@ -457,7 +510,9 @@ int nvt_file_complete_heaps(struct nvt_file_reader *reader, int64_t origin)
     if (!reader->heaps.count)
         return 0;
     uint32_t *files = calloc((size_t)reader->trace->processes.count + 1, sizeof(*files));
-    int status = !files || nvt_sort_order(walk.memory->time, NULL, walk.memory->count, &order);
+    walk.said = calloc((size_t)reader->process_count + 1, sizeof(*walk.said));
+    int status =
+        !files || !walk.said || nvt_sort_order(walk.memory->time, NULL, walk.memory->count, &order);
     for (uint32_t i = 0; files && i < reader->process_count; i++)
         files[reader->processes[i].row] = i;
     if (!status) {
@@ -466,6 +521,7 @@ int nvt_file_complete_heaps(struct nvt_file_reader *reader, int64_t origin)
         say_what_is_missing(&walk);
     }
     free(files);
+    free(walk.said);
     free(order);
     free(walk.heaps);
     free(walk.regions);

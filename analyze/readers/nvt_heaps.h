@@ -25,6 +25,7 @@ struct nvt_file_heap_event {
     uint64_t order;        /* among events of the file */
     uint32_t process;      /* in the file */
     uint32_t thread, name; /* in the model */
+    uint8_t is_told;       /* it was so when the recording began, which was late, or went on */
 };
 
 struct nvt_file_heaps {

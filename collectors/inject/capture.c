@@ -8,6 +8,7 @@
 #include "cupti_trace.h"
 #include "device.h"
 #include "dormant.h"
+#include "heaps.h"
 #include "registry.h"
 #include "session.h"
 #include "steps.h"
@@ -15,6 +16,7 @@
 #define PROFILER "cudaProfilerApi"
 
 int nvt_capture_watches;
+_Atomic uint64_t nvt_capture_opened;
 static _Atomic int open_captures;
 static _Atomic int owner; /* pid that they are of: a forked child begins with none */
 static _Atomic uint64_t
@@ -61,6 +63,7 @@ static void send(uint64_t begins)
 void nvt_capture_forget(void)
 {
     atomic_store(&open_captures, 0);
+    atomic_store(&nvt_capture_opened, 0);
     for (int i = 0; i < NVT_CAPTURE_STARTS; i++)
         atomic_store(&started[i], 0);
 }
@@ -81,6 +84,8 @@ void nvt_capture_begin(void)
         return;
     atomic_store(&nvt_session.control->captured, 1);
     send(1);
+    atomic_store(&nvt_capture_opened, nvt_ticks(nvt_session.control->clock));
+    nvt_heaps_tell();
     nvt_cupti_capture();
 }
 
@@ -92,6 +97,7 @@ void nvt_capture_end(void)
     }
     if (open != 1)
         return;
+    atomic_store(&nvt_capture_opened, 0);
     send(0);
     nvt_cupti_capture();
     if (nvt_dormant_watches)

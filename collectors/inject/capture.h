@@ -61,4 +61,7 @@ struct nvt_module nvt_module_watch(NvtxCallbackModule module);
 /* A whole event's worth of work saved where nvt_capture_asks says no. */
 extern int nvt_capture_watches;
 
+/* When what this process captures now began, ticks: behind its edge in the trace. 0: nothing is captured. */
+extern _Atomic uint64_t nvt_capture_opened;
+
 #endif

@@ -13,6 +13,7 @@
 #define NVT_INJECT_DORMANT_H
 
 #include "events.h"
+#include "heaps.h"
 #include "session.h"
 #include "steps.h"
 
@@ -54,16 +55,26 @@ static inline int nvt_dormant_is_late(void)
     return NVT_UNLIKELY(epoch != nvt_self->epoch) != 0;
 }
 
-/* Then it forgets what it had open, has a new ring if it had one, and the first of its process repeats what was defined before.
+/* Then it forgets what it had open, has a new ring if it had one, and the first of its process repeats what was defined, and says which heaps there are.
  * 1: the event is to be left out, as it interrupts another; else 0. */
 int nvt_dormant_renew(void);
+
+/* Where something is recorded: hear of a new recorder, and have the recording know of heaps. The same. */
+static inline int nvt_dormant_hears(void)
+{
+    if (nvt_dormant_is_late())
+        return nvt_dormant_renew();
+    if (nvt_heaps_are_due())
+        nvt_heaps_tell();
+    return 0;
+}
 
 /* Whether a push, a pop, or something else is to be left out. In such a session: */
 static inline int nvt_dormant_skips_push(nvtxDomainHandle_t domain)
 {
     if (nvt_dormant_sleeps())
         return NVT_LIKELY(!nvt_dormant_depth(domain)) || nvt_dormant_forget();
-    return nvt_dormant_is_late() && nvt_dormant_renew();
+    return nvt_dormant_hears();
 }
 
 static inline int nvt_dormant_skips_pop(nvtxDomainHandle_t domain)
@@ -72,14 +83,14 @@ static inline int nvt_dormant_skips_pop(nvtxDomainHandle_t domain)
         return 1;
     if (nvt_dormant_sleeps())
         return nvt_dormant_forget();
-    return nvt_dormant_is_late() && (nvt_dormant_renew() || !nvt_dormant_depth(domain));
+    return nvt_dormant_hears() || !nvt_dormant_depth(domain);
 }
 
 static inline int nvt_dormant_skips_event(void)
 {
     if (nvt_dormant_sleeps())
         return !nvt_self->calibrates;
-    return nvt_dormant_is_late() && nvt_dormant_renew();
+    return nvt_dormant_hears();
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "counts.h"
 #include "dormant.h"
+#include "heaps.h"
 #include "late.h"
 #include "steps.h"
 #include "tasks.h"
@@ -222,6 +223,7 @@ int nvt_dormant_renew(void)
     }
     nvt_thread_leave(thread);
     tell_definitions(epoch);
+    nvt_heaps_tell();
     return 0;
 }
 
@@ -238,6 +240,8 @@ int nvt_event_push(const struct nvt_event *event)
         return NVT_NO_TRACKING;
     nvt_tasks_note(thread, 1);
     int captures = NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event);
+    if (NVT_UNLIKELY(nvt_capture_watches) && nvt_heaps_are_due())
+        nvt_heaps_tell();
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
     if (nvt_event_is_quiet(thread) && !nvt_thread_open_ranges(thread)) {
@@ -311,6 +315,15 @@ static int is_quiet_event(const struct nvt_thread *thread, const struct nvt_even
                                          : (event->range & NVT_QUIET_RANGE) != 0;
 }
 
+static void record_now(struct nvt_thread *thread, const struct nvt_event *event)
+{
+    nvt_tasks_note(thread, 0);
+    nvt_thread_enter(thread);
+    if (nvt_tasks_record(thread, 0) || nvt_event_record(thread, event))
+        nvt_thread_drop(thread, 1);
+    nvt_thread_leave(thread);
+}
+
 static void record_or_drop(const struct nvt_event *event)
 {
     struct nvt_thread *thread = nvt_thread_get();
@@ -320,11 +333,16 @@ static void record_or_drop(const struct nvt_event *event)
         return;
     if (NVT_UNLIKELY(nvt_capture_watches) && is_quiet_event(thread, event))
         return;
-    nvt_tasks_note(thread, 0);
-    nvt_thread_enter(thread);
-    if (nvt_tasks_record(thread, 0) || nvt_event_record(thread, event))
-        nvt_thread_drop(thread, 1);
-    nvt_thread_leave(thread);
+    if (NVT_UNLIKELY(nvt_capture_watches) && nvt_heaps_are_due())
+        nvt_heaps_tell();
+    record_now(thread, event);
+}
+
+void nvt_event_mark_now(const struct nvt_event *event)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (thread && !(nvt_thread_busy(thread) && nvt_thread_nested(thread)))
+        record_now(thread, event);
 }
 
 uint64_t nvt_event_start(struct nvt_event *event)

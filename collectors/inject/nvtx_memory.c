@@ -1,7 +1,7 @@
 /*
- * NVTX's memory extension: heaps that a program divides into regions, as allocators with pools announce them. Nothing of it is
- * kept here: a heap's handle is the address of its memory, a region's its own address, as NVTX's header has it, and the
- * reader follows what lies where (analyze/readers/nvt_heaps.c).
+ * NVTX's memory extension: heaps that a program divides into regions, as allocators with pools announce them. A heap's
+ * handle is the address of its memory, a region's its own address, as NVTX's header has it, and the reader follows what lies
+ * where (analyze/readers/nvt_heaps.c). Here it is kept only for a recording that may begin late (heaps.h).
  *
  * Permissions are for tools that check accesses; of them nothing is recorded.
  */
@@ -11,6 +11,7 @@
 #include "../../lib/count_of.h"
 #include "../../lib/heap_payload.h"
 #include "events.h"
+#include "heaps.h"
 #include "modules.h"
 
 /* Handles of what has no address: no pointer is that low. */
@@ -19,22 +20,10 @@ static _Atomic uintptr_t next_handle = 1;
 static void record(nvtxDomainHandle_t domain, const struct nvt_heap_said *said,
                    uint32_t message_type, nvtxMessageValue_t message)
 {
-    nvtxEventAttributes_t attributes;
-    const nvtxPayloadData_t payload = {0, sizeof(*said), said};
-    const struct nvt_ring_sample sample = {NVT_SAMPLE_OF_HEAP, 0};
-    memset(&attributes, 0, sizeof(attributes));
-    attributes.version = NVTX_VERSION;
-    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    attributes.messageType = (int32_t)message_type;
-    attributes.message = message;
-    const struct nvt_event event = {.kind = NVT_EVENT_MARK,
-                                    .domain = domain,
-                                    .attributes = &attributes,
-                                    .payloads = &payload,
-                                    .payload_count = 1,
-                                    .sample = &sample,
-                                    .clock = NVT_SAMPLE_EVENT};
-    nvt_event_mark(&event);
+    if (nvt_heaps_watch)
+        nvt_heaps_take(domain, said, message_type, message);
+    else
+        nvt_heaps_record(domain, said, message_type, message, 0);
 }
 
 static void record_nameless(nvtxDomainHandle_t domain, const struct nvt_heap_said *said)

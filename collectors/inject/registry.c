@@ -8,7 +8,8 @@
 static struct nvtxStringRegistration *_Atomic strings;
 static struct nvtxDomainRegistration_st *_Atomic domains;
 
-struct nvtxStringRegistration *nvt_registry_string(const char *text)
+/* The registration of this text, which is made where there is none if it `is_wanted`. */
+static struct nvtxStringRegistration *find_string(const char *text, int is_wanted)
 {
     union nvt_key key;
     size_t length = strnlen(text, NVT_STRING_MAX);
@@ -17,6 +18,8 @@ struct nvtxStringRegistration *nvt_registry_string(const char *text)
     struct nvtxStringRegistration *_Atomic *place = &strings, *fresh = NULL;
     for (;; hash <<= 2) {
         struct nvtxStringRegistration *known = atomic_load(place);
+        if (!known && !is_wanted)
+            return NULL;
         if (!known && !fresh) {
             fresh = nvt_session_memory(sizeof(*fresh) + length + 1);
             if (!fresh)
@@ -32,6 +35,16 @@ struct nvtxStringRegistration *nvt_registry_string(const char *text)
             return known;
         place = &known->below[hash >> 62];
     }
+}
+
+struct nvtxStringRegistration *nvt_registry_string(const char *text)
+{
+    return find_string(text, 1);
+}
+
+const struct nvtxStringRegistration *nvt_registry_known(const char *text)
+{
+    return find_string(text, 0);
 }
 
 nvtxDomainHandle_t nvt_registry_domain(const char *name)

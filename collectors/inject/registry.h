@@ -7,6 +7,9 @@
 
 #include "events.h"
 
+/* The registration of this text, NULL: it has none. */
+const struct nvtxStringRegistration *nvt_registry_known(const char *text);
+
 /* The registration of this text; NULL when out of memory. */
 struct nvtxStringRegistration *nvt_registry_string(const char *text);
 

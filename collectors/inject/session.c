@@ -22,6 +22,7 @@
 #include "calibrate.h"
 #include "counts.h"
 #include "dormant.h"
+#include "heaps.h"
 #include "spending.h"
 #include "steps.h"
 #include "room.h"
@@ -97,6 +98,7 @@ static int join(void)
     atomic_fetch_add(&control->joined, 1);
     nvt_dormant_watches = control->is_dormant != 0;
     nvt_steps_begin();
+    nvt_heaps_begin();
     nvt_spending_begin();
     nvt_room_look();
     nvt_counts_are_asked = (control->trace & NVT_TRACE_COUNTERS) != 0;

@@ -15,6 +15,7 @@ $(STAND_IN_SECOND): $(STAND_IN_SECOND_SRC) $(wildcard tests/cupti/*.h) collector
 $(BUILD)/tests/test_cupti_second: | all $(STAND_IN_SECOND) $(STAND_IN) $(BUILD)/tests/clients/device
 $(BUILD)/tests/test_budget: | all $(STAND_IN) $(BUILD)/tests/clients/loop $(BUILD)/tests/clients/flight
 $(BUILD)/tests/test_heaps: | all $(STAND_IN) $(BUILD)/tests/clients/heaps
+$(BUILD)/tests/test_late_start: | all $(STAND_IN) $(BUILD)/tests/clients/late
 
 CUPTI_TESTS := $(call obj,tests/test_budget.c tests/test_cupti.c tests/test_cupti_ends.c tests/test_cupti_refusals.c tests/test_cupti_second.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c tests/test_gpu_sampling.c tests/test_metric_sets.c)
 $(CUPTI_TESTS): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
