@@ -144,6 +144,7 @@ static void take_state(struct nvt_trace *trace, const struct nvt_trace *from)
     trace->step_name = from->step_name;
     trace->recorder = from->recorder;
     trace->tells_mpi_peers = from->tells_mpi_peers;
+    trace->lacks_page_faults = from->lacks_page_faults;
     trace->origin_ns = from->origin_ns;
     trace->first_ns = from->first_ns;
     trace->last_ns = from->last_ns;

@@ -385,6 +385,7 @@ struct nvt_trace *nvt_merge(const struct nvt_trace *const *traces,
     if (!status) {
         whole->recorder = traces[0]->recorder;
         whole->tells_mpi_peers = traces[0]->tells_mpi_peers;
+        whole->lacks_page_faults = traces[0]->lacks_page_faults;
         whole->origin_ns = traces[axis]->origin_ns;
         whole->was_finished = 1;
         status = nvt_trace_finish(whole, err);

@@ -461,10 +461,10 @@ struct nvt_trace {
     char *path;         /* the file it came from */
     const char *format; /* the name of a reader: static text */
     uint32_t step_name; /* string: ranges that its recorder calls iterations; 0: it names none */
-    enum nvt_recorder recorder; /* as that reader states it (readers/reader.h), */
-    int tells_mpi_peers;        /* which rank each call is about, as that reader states it */
-    int64_t origin_ns;          /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
-    int64_t first_ns, last_ns;  /* of anything in it (set by nvt_trace_finish) */
+    enum nvt_recorder recorder;             /* as that reader states it (readers/reader.h), */
+    int tells_mpi_peers, lacks_page_faults; /* as that reader states them */
+    int64_t origin_ns;         /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
+    int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
     int64_t levels_ns; /* until when memory and counters are known: last_ns, or a window's end */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     int was_finished; /* its rows are those of a trace that was finished: what that notes is noted, and */

@@ -153,6 +153,7 @@ static int read_repaired(const char *path, struct nvt_trace *trace, struct nvt_e
 
 const struct nvt_reader nvt_reader_kineto = {.name = "kineto",
                                              .recorder = NVT_BY_PYTORCH,
+                                             .lacks_page_faults = 1,
                                              .recognizes = recognizes,
                                              .read = read_kineto,
                                              .read_repaired = read_repaired};

@@ -460,6 +460,7 @@ static int start_again(struct nvt_file_reader *reader)
         return -1;
     fresh->recorder = trace->recorder;
     fresh->tells_mpi_peers = trace->tells_mpi_peers;
+    fresh->lacks_page_faults = trace->lacks_page_faults;
     free_reader(reader);
     struct nvt_trace old = *trace;
     *trace = *fresh;

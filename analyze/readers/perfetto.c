@@ -481,5 +481,8 @@ static int read_perfetto(const char *path, struct nvt_trace *trace, struct nvt_e
     return status;
 }
 
-const struct nvt_reader nvt_reader_perfetto = {
-    .name = "perfetto", .recorder = NVT_BY_OTHERS, .recognizes = recognizes, .read = read_perfetto};
+const struct nvt_reader nvt_reader_perfetto = {.name = "perfetto",
+                                               .recorder = NVT_BY_OTHERS,
+                                               .lacks_page_faults = 1,
+                                               .recognizes = recognizes,
+                                               .read = read_perfetto};

@@ -56,6 +56,7 @@ static void state(const struct nvt_reader *reader, struct nvt_trace *trace)
     trace->format = reader->name;
     trace->recorder = reader->recorder;
     trace->tells_mpi_peers = reader->tells_mpi_peers;
+    trace->lacks_page_faults = reader->lacks_page_faults;
 }
 
 void nvt_reader_state(struct nvt_trace *trace, const char *name)
@@ -73,6 +74,7 @@ int nvt_reader_begin_anew(struct nvt_trace *trace)
     *trace = *fresh;
     trace->recorder = begun.recorder;
     trace->tells_mpi_peers = begun.tells_mpi_peers;
+    trace->lacks_page_faults = begun.lacks_page_faults;
     *fresh = begun;
     nvt_trace_free(fresh);
     return 0;

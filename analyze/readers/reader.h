@@ -25,7 +25,8 @@
 struct nvt_reader {
     const char *name; /* of the format */
     enum nvt_recorder recorder;
-    int tells_mpi_peers; /* numbers below zero in mpi_calls.peer are those of lib/mpi_payload.h */
+    int tells_mpi_peers;   /* numbers below zero in mpi_calls.peer are those of lib/mpi_payload.h */
+    int lacks_page_faults; /* it reads migrations of managed memory, and no page faults: that there are none of these is not 0 */
     /* Whether a file that starts with these bytes (up to 64 KiB of them) is of this format. */
     int (*recognizes)(const uint8_t *head, size_t size);
     /* Fill an empty trace, without nvt_trace_finish. 0 or -1. What is cut behind whole data is
