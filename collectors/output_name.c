@@ -85,18 +85,15 @@ static size_t find_launcher(void)
     return i;
 }
 
-int64_t nvt_output_rank(void)
+int64_t nvt_output_rank(int64_t *ranks)
 {
     const size_t launcher = find_launcher();
-    const char *rank = launcher < NVT_COUNT_OF(launchers) ? getenv(launchers[launcher].rank) : NULL;
+    const int is_said = launcher < NVT_COUNT_OF(launchers);
+    const char *rank = is_said ? getenv(launchers[launcher].rank) : NULL;
+    const char *size = is_said ? getenv(launchers[launcher].size) : NULL;
+    if (ranks)
+        *ranks = size ? strtoll(size, NULL, 10) : 0;
     return rank ? strtoll(rank, NULL, 10) : -1;
-}
-
-int64_t nvt_output_ranks(void)
-{
-    const size_t launcher = find_launcher();
-    const char *size = launcher < NVT_COUNT_OF(launchers) ? getenv(launchers[launcher].size) : NULL;
-    return size ? strtoll(size, NULL, 10) : 0;
 }
 
 const char *nvt_output_default(void)
@@ -123,7 +120,7 @@ char *nvt_output_with_rank(const char *output, int64_t rank)
 
 char *nvt_output_of_rank(const char *output)
 {
-    const int64_t rank = nvt_output_rank();
+    const int64_t rank = nvt_output_rank(NULL);
     return rank < 0 ? NULL : nvt_output_with_rank(output, rank);
 }
 

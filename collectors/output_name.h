@@ -29,10 +29,10 @@ const char *nvt_output_default(void);
  * we are the only one. malloc'ed. */
 char *nvt_output_of_rank(const char *output);
 
-/* Our rank, where a launcher has said it; else -1. "x-rank3.nvt" of "x.nvt" for any: malloc'ed, NULL when out of memory. */
-int64_t nvt_output_rank(void);
-/* How many ranks the job has, where a launcher has said that; else 0. */
-int64_t nvt_output_ranks(void);
+/* Our rank, and in *ranks (may be NULL) how many the job has, where a launcher has said so; else -1, and 0. */
+int64_t nvt_output_rank(int64_t *ranks);
+
+/* "x-rank3.nvt" of "x.nvt": malloc'ed, NULL when out of memory. */
 char *nvt_output_with_rank(const char *output, int64_t rank);
 
 /* Bytes of a name before its suffix, ".nvt". */

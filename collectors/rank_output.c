@@ -24,7 +24,7 @@ static int ends_in(const char *text, int length, int64_t rank)
 static int is_of_all(const char *pattern, const char *output)
 {
     struct stat file;
-    const int64_t rank = nvt_output_rank();
+    const int64_t rank = nvt_output_rank(NULL);
     const char *slash = strrchr(output, '/');
     const int is_marked = strstr(pattern, "%q{") || strstr(pattern, "%h") || strstr(pattern, "%p");
     return rank >= 0 && !is_marked && !ends_in(output, nvt_output_stem(output), rank) &&
@@ -44,7 +44,7 @@ void nvt_rank_output_take(const char *pattern, char output[PATH_MAX])
 static int has_siblings(const char *output, time_t since)
 {
     enum { RANKS = 64 };
-    const int64_t rank = nvt_output_rank();
+    const int64_t rank = nvt_output_rank(NULL);
     int found = 0;
     for (int64_t i = 0; i < RANKS && rank >= 0 && !found; i++) {
         struct stat file;
@@ -79,14 +79,14 @@ char *nvt_rank_output_of_job(const char *output)
 {
     static const char own[] = "-rank0";
     const int stem = nvt_output_stem(output), length = (int)sizeof(own) - 1;
+    int64_t ranks;
     char *name = NULL;
-    if (nvt_output_rank() || stem <= length ||
+    if (nvt_output_rank(&ranks) || stem <= length ||
         strncmp(output + stem - length, own, sizeof(own) - 1) != 0)
         return NULL;
     for (const char *at = output; *at; at++)
         if (!isalnum((unsigned char)*at) && !strchr("/._-+=,", *at))
             return NULL;
-    const int64_t ranks = nvt_output_ranks();
     char numbers[16] = "*";
     if (ranks > 1 && ranks <= 10)
         snprintf(numbers, sizeof(numbers), "[0-%d]", (int)ranks - 1);

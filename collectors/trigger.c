@@ -83,11 +83,11 @@ static void report(struct nvt_trigger *trigger)
     if (trigger->failed)
         nvt_message(stderr, "%s: no dump: %s", trigger->why,
                     nvt_error_text(&trigger->err, text, sizeof(text)));
-    else if (nvt_output_rank() >= 0)
+    else if (nvt_output_rank(NULL) >= 0)
         nvt_message(stderr,
                     "%s: %s, of rank %" PRId64 " alone (of all: nvtally ctl --watch FILE dump, "
                     "where all record with --watch FILE)",
-                    trigger->why, trigger->name, nvt_output_rank());
+                    trigger->why, trigger->name, nvt_output_rank(NULL));
     else
         nvt_message(stderr, "%s: %s", trigger->why, trigger->name);
 }
