@@ -14,6 +14,7 @@
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
 #include "../lib/create_file.h"
+#include "../lib/refused_option.h"
 #include "../lib/render.h"
 #include "../lib/suggest.h"
 #include "../lib/table.h"
@@ -490,10 +491,8 @@ static int take(int option, const char *text, char **argv, struct ctl *ctl, stru
         return ctl->format ? 0
                            : nvt_fail(err, "--format %s: no such format%s", text,
                                       nvt_format_hint(text, hint, sizeof(hint)));
-    case ':':
-        return nvt_fail(err, "%s needs a value; see nvtally ctl --help", argv[optind - 1]);
     default:
-        return nvt_fail(err, "unknown option %s; see nvtally ctl --help", argv[optind - 1]);
+        return nvt_refused_option(option, argv[optind - 1], "ctl", err);
     }
 }
 

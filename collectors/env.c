@@ -14,6 +14,7 @@
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
 #include "../lib/program.h"
+#include "../lib/refused_option.h"
 #include "../lib/shell.h"
 #include "../lib/wrap.h"
 #include "env_watch.h"
@@ -280,10 +281,8 @@ static int take(int option, const char *text, char **argv, struct env *env, stru
         return nvt_axis_bytes(text, UINT64_C(1) << 30, &env->ring_bytes) || env->ring_bytes < 65536
                    ? nvt_fail(err, "--ring-size %s: must be from 64K to 1G", text)
                    : 0;
-    case ':':
-        return nvt_fail(err, "%s needs a value; see nvtally env --help", argv[optind - 1]);
     default:
-        return nvt_fail(err, "unknown option %s; see nvtally env --help", argv[optind - 1]);
+        return nvt_refused_option(option, argv[optind - 1], "env", err);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "../lib/axis.h"
 #include "../lib/count_of.h"
+#include "../lib/refused_option.h"
 #include "budget_follow.h"
 #include "capture_wish.h"
 #include "levels.h"
@@ -301,14 +302,18 @@ static int check_attend(const struct nvt_attend_wish *wish, struct nvt_error *er
 /* --- what is recorded ---------------------------------------------------------------------------- */
 
 /* --capture-range of nsys: a range is named by another option there. */
+static int is_capture_range(const char *text)
+{
+    return !strcmp(text, "cudaProfilerApi") || !strcmp(text, "nvtx") || !strcmp(text, "none");
+}
+
 static int take_capture_range(const char *text, struct nvt_record_options *options,
                               struct nvt_error *err)
 {
-    if (!strcmp(text, "cudaProfilerApi"))
-        options->capture = "cudaProfilerApi";
-    else if (strcmp(text, "nvtx") != 0 && strcmp(text, "none") != 0)
+    if (!is_capture_range(text))
         return nvt_fail(
             err, "--capture-range %s: must be cudaProfilerApi, or nvtx with --capture RANGE", text);
+    options->capture = *text == 'c' ? text : options->capture;
     return 0;
 }
 
@@ -518,15 +523,6 @@ static int take(int option, const char *text, struct nvt_record_request *request
     }
 }
 
-/* An option that there is none of, or that lacks its value. */
-static int fail_option(int option, char **argv, struct nvt_error *err)
-{
-    const char *typed = argv[optind - 1];
-    if (option == ':')
-        return nvt_fail(err, "%s needs a value; see nvtally record --help", typed);
-    return nvt_fail(err, "unknown option %s; see nvtally record --help", typed);
-}
-
 /* With --python, an option that only Python has begins the command: "-m module"; "-c 'code'" does, too, unless it is what -c of nsys takes.
  * Returns how many words of it were read as ours, 0: it is ours. */
 static int words_of_python(int option, char **argv, const struct nvt_record_request *request)
@@ -534,9 +530,8 @@ static int words_of_python(int option, char **argv, const struct nvt_record_requ
     const char *typed = argv[optind - 1];
     if (option == '?')
         return request->is_python && strlen(typed) == 2 && strchr("BEIOWXmu", typed[1]);
-    const int is_code = optind > 1 && !strcmp(argv[optind - 2], "-c") && *typed != '-' &&
-                        strcmp(typed, "cudaProfilerApi") && strcmp(typed, "nvtx") &&
-                        strcmp(typed, "none");
+    const int is_code =
+        optind > 1 && !strcmp(argv[optind - 2], "-c") && *typed != '-' && !is_capture_range(typed);
     return request->is_python && is_code ? 2 : 0;
 }
 
@@ -572,7 +567,7 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
             break;
         }
         if (option == '?' || option == ':')
-            return fail_option(option, argv, err);
+            return nvt_refused_option(option, argv[optind - 1], "record", err);
         const char *text = option == 'f' && !optarg ? word_behind(argc, argv) : optarg;
         const int trigger = take_trigger(option, text, argv, &request->options.trigger, err);
         if (trigger < 0 || (trigger && take(option, text, request, &given, err)))

@@ -14,6 +14,7 @@
 #include "../lib/create_file.h"
 #include "../lib/peak_cache.h"
 #include "../lib/program.h"
+#include "../lib/refused_option.h"
 #include "../lib/temporary.h"
 #include "../lib/wrap.h"
 #include "run_end.h"
@@ -235,10 +236,8 @@ static int parse_option(struct request *request, int option, int index, char **a
                    : 0;
     case TIME:
         return parse_number("--time-limit", optarg, 1, 1000000, &sweep->time_limit, err);
-    case ':':
-        return nvt_fail(err, "%s needs a value; see nvtally run --help", argv[optind - 1]);
     default:
-        return nvt_fail(err, "unknown option %s; see nvtally run --help", argv[optind - 1]);
+        return nvt_refused_option(option, argv[optind - 1], "run", err);
     }
 }
 
