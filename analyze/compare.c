@@ -11,7 +11,7 @@
 #include "../lib/terminal.h"
 #include "../lib/wrap.h"
 #include "command.h"
-#include "reports/compare_reference.h"
+#include "published/reference_pairs.h"
 #include "comparison/compare_table.h"
 #include "comparison/comparison.h"
 #include "comparison/headline.h"

@@ -9,7 +9,7 @@
 #include "../lib/shell.h"
 #include "command.h"
 #include "overview/overview_text.h"
-#include "reports/report.h"
+#include "input/also_recorded.h"
 #include "studies/unfinished.h"
 
 /* Larger traces take their time to be read, which is asked for and not imposed. */
@@ -22,7 +22,7 @@ int nvt_command_overview(struct nvt_input *input, const char *arguments, enum nv
     struct nvt_overview_view view = {.screen = nvt_screen_of(out, color), .input = arguments};
     int status = nvt_overview_make(&overview, input, err) || nvt_note_unfinished(input, err);
     if (!status) {
-        nvt_report_note_kinds(input);
+        nvt_note_kinds(input);
         view.lines = nvt_overview_lines(&view.screen, nvt_command_note_lines(input));
         nvt_overview_print(&overview, &view, out);
     }

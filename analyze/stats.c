@@ -21,6 +21,8 @@
 #include "studies/stacks.h"
 #include "model/parallel.h"
 #include "device/project.h"
+#include "input/also_recorded.h"
+#include "input/costs.h"
 #include "reports/report.h"
 #include "device/launch_cache.h"
 #include "input/shared_reading.h"
@@ -302,7 +304,7 @@ static int prepare(struct request *request, struct nvt_input *input, struct nvt_
         nvt_report_note_left_out(input, request->reports[0]);
     }
     if (request->is_default)
-        nvt_report_note_calls(input);
+        nvt_note_calls(input);
     if (request->all && !request->format)
         return nvt_fail(err, "-r all works with any format but published");
     if (request->all)
@@ -583,12 +585,12 @@ int nvt_cmd_stats(int argc, char **argv)
         status = write_out(&request, &input, &err);
     if (!status && request.is_default && !request.is_overview) {
         status = nvt_note_unfinished(&input, &err);
-        nvt_report_note_counters(&input);
+        nvt_note_counters(&input);
     }
     if (!status && !request.is_overview && !input.only_launches)
         status = nvt_report_note_lent(&input, request.reports, request.count, &err);
     if (!status) {
-        nvt_report_note_costs(&input);
+        nvt_note_costs(&input);
         nvt_command_notes(&input);
     }
     nvt_input_free(&input);

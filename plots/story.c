@@ -6,7 +6,7 @@
 
 #include "../analyze/diagnosis/hip_words.h"
 #include "../analyze/input/ranks.h"
-#include "../analyze/reports/compare_reference.h"
+#include "../analyze/published/reference_pairs.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
 #include "../lib/text.h"

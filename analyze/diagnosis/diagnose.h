@@ -387,14 +387,6 @@ int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b)
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
                      struct nvt_error *err);
 
-/*
- * What is steady about a process: the second half of those of the given iterations that are its (NVT_NONE: of all), from
- * the start of the first to the last end (ns). Returns how many these are; 0 where it has none: from and to are left.
- */
-uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
-                               const uint32_t *iterations, uint32_t count, int64_t *from,
-                               int64_t *to);
-
 /* Narrow a view to its steady part (from, to, units, per, span_ns): for a rule that is_of_operations and also looks for loops. */
 void nvt_view_steady_part(struct nvt_view *view);
 

@@ -54,25 +54,6 @@ static uint32_t take_iterations(const struct nvt_trace *trace, uint32_t process,
     return taken;
 }
 
-uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
-                               const uint32_t *iterations, uint32_t count, int64_t *from,
-                               int64_t *to)
-{
-    uint32_t own = 0, seen = 0, taken = 0;
-    for (uint32_t i = 0; i < count; i++)
-        own += is_in(trace, process, iterations[i]) ? 1 : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t range = iterations[i];
-        if (!is_in(trace, process, range) || seen++ < own / 2)
-            continue;
-        if (!taken++)
-            *from = *to = trace->ranges.start[range];
-        if (trace->ranges.end[range] > *to)
-            *to = trace->ranges.end[range];
-    }
-    return taken;
-}
-
 static int64_t later_end(const struct nvt_view *view, uint32_t thread, int64_t last)
 {
     const struct nvt_trace *trace = view->trace;

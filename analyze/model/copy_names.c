@@ -1,4 +1,4 @@
-/* Names of copies say what device made them, as titles of reports do (analyze/reports/device_words.h). */
+/* Names of copies say what device made them, as titles of reports do (analyze/input/device_words.h). */
 #include "copy_names.h"
 
 #include <stdio.h>

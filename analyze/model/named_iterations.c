@@ -299,3 +299,30 @@ uint32_t nvt_iteration_at(const struct nvt_named_iterations *iterations, uint32_
         return find(iterations, &iterations->processes, process, moment);
     return find(iterations, &iterations->all, 0, moment);
 }
+
+/* Whether a range is one of a process's; NVT_NONE: any is. */
+static int is_of(const struct nvt_trace *trace, uint32_t process, uint32_t range)
+{
+    const uint32_t thread = trace->ranges.thread[range];
+    return process == NVT_NONE ||
+           (thread == NVT_NONE ? NVT_NONE : trace->threads.process[thread]) == process;
+}
+
+uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
+                               const uint32_t *iterations, uint32_t count, int64_t *from,
+                               int64_t *to)
+{
+    uint32_t own = 0, seen = 0, taken = 0;
+    for (uint32_t i = 0; i < count; i++)
+        own += (uint32_t)is_of(trace, process, iterations[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t range = iterations[i];
+        if (!is_of(trace, process, range) || seen++ < own / 2)
+            continue;
+        if (!taken++)
+            *from = *to = trace->ranges.start[range];
+        if (trace->ranges.end[range] > *to)
+            *to = trace->ranges.end[range];
+    }
+    return taken;
+}

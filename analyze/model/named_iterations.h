@@ -29,6 +29,14 @@ uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);
 /* The same; *cut gets how many a window cuts. */
 uint32_t *nvt_whole_iterations(const struct nvt_trace *trace, uint32_t *count, uint32_t *cut);
 
+/*
+ * What is steady about a process: the second half of those of the given iterations that are its (NVT_NONE: of all), from
+ * the start of the first to the last end (ns). Returns how many these are; 0 where it has none: from and to are left.
+ */
+uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
+                               const uint32_t *iterations, uint32_t count, int64_t *from,
+                               int64_t *to);
+
 /* Some of them in the order of their starts, and how late the latest of those up to each one ends. */
 struct nvt_iteration_lane {
     uint32_t *items; /* indices of rows */

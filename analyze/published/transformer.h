@@ -16,6 +16,10 @@
  */
 int nvt_published_transformer(struct nvt_input *input, FILE *out, struct nvt_error *err);
 
+/* Print the records of the workload accumulate, whose sums its write-up has behind the tables: PyTorch's print of each, four
+ * decimals; forms that were not published follow in the same way. 0, or -1 with err filled. */
+int nvt_published_accumulate(struct nvt_input *input, FILE *out, struct nvt_error *err);
+
 /* The words by which its sum of a form ("fp32", of the workload accumulate) is known; NULL of forms that it has
  * not. */
 const char *nvt_published_sum_words(const char *form);

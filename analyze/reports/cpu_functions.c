@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "../../lib/clock.h"
-#include "cpu.h"
+#include "../studies/cpu_input.h"
+#include "report.h"
 
 /* Of all traces. Rows are groups of functions, or of modules; parts are groups of functions: the callers of a function, those
  * of a module. */

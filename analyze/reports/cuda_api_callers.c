@@ -2,7 +2,8 @@
  * cuda_api_callers: CUDA calls by the function of the program that makes them, as stacks tell (nsys profile --cudabacktrace, profiles
  * of PyTorch with stacks). Calls of libraries (cuBLAS, cuDNN) are no CUDA calls.
  */
-#include "callers.h"
+#include "../studies/callers.h"
+#include "report.h"
 
 static void add_cuda_api_callers_calls(struct nvt_callers *callers, const struct nvt_trace *trace)
 {

@@ -10,7 +10,7 @@
 
 #include "../model/groups.h"
 #include "../model/sort.h"
-#include "kernel_naming.h"
+#include "../device/kernel_naming.h"
 #include "report.h"
 
 /* Times of a kernel and its call, ns. QUEUE is below 0 where the kernel was not queued. */

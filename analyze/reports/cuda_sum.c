@@ -14,7 +14,7 @@
 #include "../model/kinds.h"
 #include "../model/launches.h"
 #include "report.h"
-#include "kernel_naming.h"
+#include "../device/kernel_naming.h"
 #include "osrt.h"
 
 /* What a report counts, and by what. */

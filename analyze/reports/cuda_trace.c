@@ -7,7 +7,7 @@
 
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
-#include "kernel_naming.h"
+#include "../device/kernel_naming.h"
 #include "report.h"
 
 static void put_kernel(struct nvt_table *table, const struct nvt_kernels *kernels, uint32_t at)

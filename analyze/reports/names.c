@@ -4,7 +4,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/suggest.h"
-#include "kernel_naming.h"
+#include "../device/kernel_naming.h"
 #include "report.h"
 
 /* nsys renamed its reports in 2023.1; scripts from before still have these (Nsight Systems release

@@ -14,7 +14,7 @@
 #include "../model/recorded_parts.h"
 #include "../model/thread_ranges.h"
 #include "report.h"
-#include "cpu.h"
+#include "../studies/cpu_input.h"
 
 /* --- by range ----------------------------------------------------------------------------------- */
 

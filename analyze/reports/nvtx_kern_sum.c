@@ -13,7 +13,7 @@
 #include "../model/kinds.h"
 #include "../device/project.h"
 #include "report.h"
-#include "kernel_naming.h"
+#include "../device/kernel_naming.h"
 #include "../device/launch_cache.h"
 
 enum { KEY_RANGE, KEY_STYLE, KEY_PID, KEY_TID, KEY_KERNEL, KEY_COUNT };

@@ -5,7 +5,7 @@
 #include "../model/os_names.h"
 #include "../studies/calls_by_range.h"
 #include "report.h"
-#include "callers.h"
+#include "../studies/callers.h"
 #include "osrt.h"
 
 /* Groups are of a caller and a name. */

@@ -111,7 +111,7 @@ static int published_phases(struct nvt_input *input, FILE *out, struct nvt_error
     if (!has_any(input, "accumulate"))
         return 0;
     putc('\n', out);
-    return nvt_report_accumulate.published(input, out, err);
+    return nvt_published_accumulate(input, out, err);
 }
 
 const struct nvt_report nvt_report_phases = {

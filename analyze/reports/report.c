@@ -1,5 +1,4 @@
 #include "report.h"
-#include "device_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +8,8 @@
 #include "../../lib/count_of.h"
 #include "../device/launch_cache.h"
 #include "../device/project.h"
-#include "../model/mpi.h"
+#include "../input/costs.h"
+#include "../input/device_words.h"
 #include "../model/counters.h"
 #include "../studies/phases.h"
 
@@ -148,126 +148,6 @@ void nvt_report_note_left_out(struct nvt_input *input, const struct nvt_report *
                  shown->name, workloads, with);
 }
 
-/* A file or a lock, which nsys does not record. */
-static int has_subjects(const struct nvt_input *input)
-{
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_os_calls *calls = &input->traces[i].trace->os_calls;
-        for (uint32_t k = 0; k < calls->count; k++)
-            if (calls->file[k] || calls->address[k])
-                return 1;
-    }
-    return 0;
-}
-
-/* Counters of all traces, but for those of processes' memory; of these the machine's; and processes whose memory was sampled. */
-struct counted {
-    uint64_t counters, of_machine, of_processes;
-};
-
-static struct counted count_counters(const struct nvt_input *input)
-{
-    struct counted counted = {0};
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        if (!trace->counter_samples.count)
-            continue;
-        counted.of_machine += nvt_machine_counters(trace);
-        counted.of_processes += nvt_processes_sampled(trace);
-        for (uint32_t k = 0; k < trace->counters.count; k++)
-            counted.counters += !trace->counters.is_of_process[k];
-    }
-    return counted;
-}
-
-void nvt_report_note_counters(struct nvt_input *input)
-{
-    const struct counted counted = count_counters(input);
-    const uint64_t counters = counted.counters, of_processes = counted.of_processes;
-    if (of_processes)
-        nvt_note(input,
-                 "note: the memory of %" PRIu64 " process%s was sampled: process_memory has it",
-                 of_processes, of_processes > 1 ? "es" : "");
-    if (counters)
-        nvt_note(input,
-                 "note: %" PRIu64 " counter%s: nvtx_counters and nvtx_counter_ranges have %s%s",
-                 counters, counters > 1 ? "s" : "", counters > 1 ? "them" : "it",
-                 counted.of_machine ? ", and machine has those of the machine" : "");
-}
-
-/* Of the first trace that calls one. */
-static const char *library_of(const struct nvt_input *input)
-{
-    size_t i = 0;
-    while (i + 1 < input->trace_count && !input->traces[i].trace->mpi_calls.count)
-        i++;
-    return nvt_mpi_library(input->traces[i].trace);
-}
-
-void nvt_report_note_calls(struct nvt_input *input)
-{
-    if (nvt_input_has_mpi(input))
-        nvt_note(input,
-                 "note: there are calls of %s: -r mpi_ranks,nvtx_mpi_sum,mpi_waits,stragglers",
-                 library_of(input));
-    if (nvt_input_has_os_calls(input))
-        nvt_note(input, "note: there are OS calls: -r osrt_sum,nvtx_osrt_sum%s",
-                 has_subjects(input)              ? ",osrt_files,osrt_locks,osrt_callers"
-                 : nvt_input_has_os_stacks(input) ? ",osrt_callers"
-                                                  : "");
-    if (nvt_input_has_cuda_stacks(input))
-        nvt_note(input, "note: there are stacks of CUDA calls: -r cuda_api_callers");
-    if (nvt_input_has_cpu_samples(input))
-        nvt_note(input, "note: there are CPU samples: -r cpu_functions,nvtx_cpu_sum");
-    if (nvt_input_has_range_counts(input))
-        nvt_note(input, "note: there are CPU counters: -r nvtx_cpu_counters");
-}
-
-void nvt_report_note_kinds(struct nvt_input *input)
-{
-    char kinds[160] = "";
-    const struct counted counted = count_counters(input);
-    if (nvt_input_has_mpi(input))
-        add_word(kinds, sizeof(kinds), ", ", "MPI calls");
-    if (nvt_input_has_os_calls(input))
-        add_word(kinds, sizeof(kinds), ", ", "OS calls");
-    if (nvt_input_has_cuda_stacks(input))
-        add_word(kinds, sizeof(kinds), ", ", "stacks");
-    if (nvt_input_has_cpu_samples(input))
-        add_word(kinds, sizeof(kinds), ", ", "CPU samples");
-    if (nvt_input_has_range_counts(input))
-        add_word(kinds, sizeof(kinds), ", ", "CPU counters");
-    if (counted.of_processes)
-        add_word(kinds, sizeof(kinds), ", ", "process memory");
-    if (counted.of_machine)
-        add_word(kinds, sizeof(kinds), ", ", "the machine");
-    else if (counted.counters && !counted.of_processes)
-        add_word(kinds, sizeof(kinds), ", ", "counters");
-    if (*kinds)
-        nvt_note(input, "note: also recorded: %s", kinds);
-}
-
-/* The costs on record for what was read: "21.4" or "20.9 to 21.4"; 0 when there is none. */
-static int costs_text(const struct nvt_input *input, enum nvt_cost what, char *text, size_t size)
-{
-    uint32_t low = UINT32_MAX, high = 0;
-    for (size_t t = 0; t < input->trace_count; t++) {
-        const struct nvt_event_costs *costs = &input->traces[t].trace->event_costs;
-        for (uint32_t i = 0; i < costs->count; i++) {
-            if (costs->what[i] != what)
-                continue;
-            low = costs->ps[i] < low ? costs->ps[i] : low;
-            high = costs->ps[i] > high ? costs->ps[i] : high;
-        }
-    }
-    if (!high)
-        return 0;
-    int length = snprintf(text, size, "%.1f", low / 1e3);
-    if (high / 50 > low / 50)
-        snprintf(text + length, size - (size_t)length, " to %.1f", high / 1e3);
-    return 1;
-}
-
 /* Whether any of the reports has a need; by its own flags, not by those that were asked for. */
 static int any_needs(const struct nvt_report *const *shown, size_t count, unsigned need)
 {
@@ -309,38 +189,12 @@ int nvt_report_note_lent(struct nvt_input *input, const struct nvt_report *const
     return 0;
 }
 
-void nvt_report_note_costs(struct nvt_input *input)
-{
-    char pair[64] = "?", attributes[64] = "?", start_end[64] = "?", mark[64] = "?";
-    if (!input->compensate)
-        return;
-    costs_text(input, NVT_COST_PUSH_POP, pair, sizeof(pair));
-    costs_text(input, NVT_COST_ATTRIBUTES, attributes, sizeof(attributes));
-    costs_text(input, NVT_COST_START_END, start_end, sizeof(start_end));
-    costs_text(input, NVT_COST_MARK, mark, sizeof(mark));
-    nvt_note(input,
-             "note: subtracted, in ns: %s per push/pop pair, %s per pair with attributes or in a "
-             "domain, %s per start/end pair, %s per mark",
-             pair, attributes, start_end, mark);
-}
-
-/* What a title says of times that were compensated. */
-static void put_costs(const struct nvt_input *input, const char *title, char *out, size_t size)
-{
-    char pair[64];
-    if (input->compensate && costs_text(input, NVT_COST_PUSH_POP, pair, sizeof(pair)))
-        snprintf(out, size, "%s, without the collector's own cost of %s ns per push/pop pair",
-                 title, pair);
-    else
-        snprintf(out, size, "%s", title);
-}
-
 struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct nvt_input *input,
                                    const char *title, struct nvt_error *err)
 {
     char full[1024], words[900];
     nvt_device_title(input, title, words, sizeof(words));
-    put_costs(input, words, full, sizeof(full));
+    nvt_costs_title(input, words, full, sizeof(full));
     struct nvt_table *table = nvt_table_new(report->name, full, report->columns, NVT_COLUMNS_MOST);
     if (!table) {
         nvt_fail(err, "out of memory");
@@ -465,7 +319,7 @@ static int fill_report(struct nvt_making *making)
 void nvt_making_title(const struct nvt_making *making, const char *title)
 {
     char full[1024];
-    put_costs(making->input, title, full, sizeof(full));
+    nvt_costs_title(making->input, title, full, sizeof(full));
     nvt_table_set_title(making->tables[0], full);
 }
 

@@ -232,15 +232,6 @@ const struct nvt_report *nvt_report_default(const struct nvt_input *input);
  * and how to ask for them. */
 void nvt_report_note_left_out(struct nvt_input *input, const struct nvt_report *shown);
 
-/* A note that there are counters, and which reports have them; none where there is none. */
-void nvt_report_note_counters(struct nvt_input *input);
-
-/* One note of what else there is that has reports of its own: "note: also recorded: OS calls, CPU samples (stats -r list)". */
-void nvt_report_note_kinds(struct nvt_input *input);
-
-/* Adds notes that there are MPI calls, OS calls or CPU samples, with the reports that show them. */
-void nvt_report_note_calls(struct nvt_input *input);
-
 /*
  * A new table of a report with the provenance that all of the input has in common (what differs
  * reads "several", and what only some of it states "not stated of all"). NULL with err filled when out of memory.
@@ -252,9 +243,6 @@ struct nvt_table *nvt_report_table(const struct nvt_report *report, const struct
  * filled. */
 int nvt_report_note_lent(struct nvt_input *input, const struct nvt_report *const *shown,
                          size_t count, struct nvt_error *err);
-
-/* A note of what --compensate took off; none where nothing was asked for. */
-void nvt_report_note_costs(struct nvt_input *input);
 
 /* Append a finished table, taking ownership. 0, or -1 with err filled when it had failed. */
 int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err);

@@ -69,6 +69,18 @@ struct nvt_fragment_row *nvt_fragment_rows(struct nvt_runs *const *runs, size_t 
     return nvt_runs_rows(runs, run_count, read_row, sizeof(struct nvt_fragment_row), count, err);
 }
 
+struct nvt_fragment_row *nvt_fragment_rows_of(const struct nvt_input *input, size_t *count,
+                                              struct nvt_error *err)
+{
+    struct nvt_fragment_row *rows = nvt_fragment_rows(input->runs, input->run_count, count, err);
+    if (rows && !*count) {
+        nvt_input_refuse(input, "linear or fragmented", err);
+        free(rows);
+        return NULL;
+    }
+    return rows;
+}
+
 int nvt_fragment_ok(const struct nvt_fragment_row *row)
 {
     return !strcmp(row->status, "ok") && isfinite(row->forward.mean_ms);

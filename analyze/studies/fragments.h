@@ -5,7 +5,7 @@
 #ifndef NVT_FRAGMENTS_H
 #define NVT_FRAGMENTS_H
 
-#include "../input/runs.h"
+#include "../input/input.h"
 
 enum nvt_fragment_line { NVT_LINEAR, NVT_TRAIN, NVT_LOOPED, NVT_GROUPED, NVT_FRAGMENT_LINES };
 
@@ -34,6 +34,10 @@ struct nvt_fragment_row {
  */
 struct nvt_fragment_row *nvt_fragment_rows(struct nvt_runs *const *runs, size_t run_count,
                                            size_t *count, struct nvt_error *err);
+
+/* The rows of an input; NULL with err filled where it has none of them, too. */
+struct nvt_fragment_row *nvt_fragment_rows_of(const struct nvt_input *input, size_t *count,
+                                              struct nvt_error *err);
 
 /* Whether the row was measured: status ok (or none given) and a forward time. */
 int nvt_fragment_ok(const struct nvt_fragment_row *row);

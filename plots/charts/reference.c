@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/reports/compare_reference.h"
+#include "../../analyze/published/reference_pairs.h"
 #include "../../analyze/published/published.h"
 #include "../../lib/count_of.h"
 #include "../chart.h"

@@ -2,9 +2,10 @@
  * Measured figures compared with published ones: each record of run directories with the published figure of the same
  * configuration. The machines differ, so there is a ratio and no verdict.
  */
-#ifndef NVT_COMPARE_REFERENCE_H
-#define NVT_COMPARE_REFERENCE_H
+#ifndef NVT_REFERENCE_PAIRS_H
+#define NVT_REFERENCE_PAIRS_H
 
+#include "../../lib/table.h"
 #include "../input/input.h"
 
 /* One quantity of one configuration. Texts belong to the input or are static. */

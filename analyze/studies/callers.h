@@ -3,12 +3,12 @@
  * was not recorded has no function; one whose stack has no function of the program's own (call_sites.h) that of the
  * library that called, "[libcuda.so.1]".
  */
-#ifndef NVT_REPORT_CALLERS_H
-#define NVT_REPORT_CALLERS_H
+#ifndef NVT_CALLERS_H
+#define NVT_CALLERS_H
 
-#include "../studies/call_sites.h"
-#include "../studies/calls_by_range.h"
-#include "report.h"
+#include "../model/groups.h"
+#include "call_sites.h"
+#include "calls_by_range.h"
 
 /* The columns of the table. */
 #define NVT_CALLERS_COLUMNS                                                                        \

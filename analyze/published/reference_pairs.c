@@ -1,4 +1,4 @@
-#include "compare_reference.h"
+#include "reference_pairs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,8 +7,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
-#include "../published/published.h"
-#include "report.h"
+#include "published.h"
 
 #define REFERENCES NVT_COUNT_OF(((struct nvt_reference_pairs *)NULL)->references)
 
@@ -153,9 +152,8 @@ int nvt_reference_pairs_find(const struct nvt_input *input, struct nvt_reference
                      "none of these configurations was published; see nvtally reference WORKLOAD");
 }
 
-static void put_compare_reference_row(struct nvt_table *table,
-                                      const struct nvt_reference_pair *pair,
-                                      const char *configuration)
+static void put_pair(struct nvt_table *table, const struct nvt_reference_pair *pair,
+                     const char *configuration)
 {
     const size_t at = position_of(pair->ours);
     const char *device = nvt_record_text(pair->ours, "device");
@@ -184,33 +182,40 @@ int nvt_reference_pairs_table(const struct nvt_input *input,
                               const struct nvt_reference_pairs *pairs, struct nvt_tables *tables,
                               struct nvt_error *err)
 {
-    static const struct nvt_report report = {.name = "reference",
-                                             .columns = {{"workload", NVT_NAMES},
-                                                         {"configuration", NVT_NAMES},
-                                                         {"quantity", NVT_NAMES},
-                                                         {"unit", NVT_NAMES},
-                                                         {"ours", NVT_REALS("", 4)},
-                                                         {"ours std", NVT_REALS("", 4)},
-                                                         {"published", NVT_REALS("", 4)},
-                                                         {"published std", NVT_REALS("", 4)},
-                                                         {"ours / published", NVT_REALS("", 3)},
-                                                         {"our device", NVT_NAMES},
-                                                         {"published device", NVT_NAMES},
-                                                         {"source", NVT_NAMES},
-                                                         {"remark", NVT_NAMES}}};
+    static const struct nvt_column columns[] = {{"workload", NVT_NAMES},
+                                                {"configuration", NVT_NAMES},
+                                                {"quantity", NVT_NAMES},
+                                                {"unit", NVT_NAMES},
+                                                {"ours", NVT_REALS("", 4)},
+                                                {"ours std", NVT_REALS("", 4)},
+                                                {"published", NVT_REALS("", 4)},
+                                                {"published std", NVT_REALS("", 4)},
+                                                {"ours / published", NVT_REALS("", 3)},
+                                                {"our device", NVT_NAMES},
+                                                {"published device", NVT_NAMES},
+                                                {"source", NVT_NAMES},
+                                                {"remark", NVT_NAMES}};
     char title[1200];
     title_of(pairs, title, sizeof(title));
-    struct nvt_table *table = nvt_report_table(&report, input, title, err);
+    const struct nvt_provenance provenance = nvt_input_provenance(input);
+    struct nvt_table *table = nvt_table_new("reference", title, columns, NVT_COUNT_OF(columns));
     const struct nvt_record *last = NULL;
     char *configuration = NULL;
-    for (size_t i = 0; table && i < pairs->count; i++) {
+    if (!table)
+        return nvt_fail(err, "out of memory");
+    nvt_table_set_provenance(table, &provenance);
+    for (size_t i = 0; i < pairs->count; i++) {
         if (pairs->rows[i].ours != last) {
             free(configuration);
             last = pairs->rows[i].ours;
             configuration = nvt_record_configuration(last);
         }
-        put_compare_reference_row(table, &pairs->rows[i], configuration);
+        put_pair(table, &pairs->rows[i], configuration);
     }
     free(configuration);
-    return nvt_report_add(tables, table, err);
+    if (nvt_table_failed(table, err)) {
+        nvt_table_free(table);
+        return -1;
+    }
+    return nvt_tables_add(tables, table) ? nvt_fail(err, "out of memory") : 0;
 }

@@ -1,14 +1,12 @@
-/*
- * What the reports of sampled CPU time have in common.
- */
-#ifndef NVT_REPORT_CPU_H
-#define NVT_REPORT_CPU_H
+/* Sampled CPU time of all traces of an input: what its tables have in common. */
+#ifndef NVT_CPU_INPUT_H
+#define NVT_CPU_INPUT_H
 
 #include "../../lib/python_stacks.h"
 #include "../model/groups.h"
-#include "../studies/hot_functions.h"
-#include "../studies/pairs.h"
-#include "report.h"
+#include "../input/input.h"
+#include "hot_functions.h"
+#include "pairs.h"
 
 /* The name of CPU samples in messages, and how to record them. */
 #define NVT_CPU_SAMPLES "CPU samples (record --trace cpu, nsys profile --sample)"

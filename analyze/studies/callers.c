@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 #include "../../lib/text.h"
-#include "../studies/hot_functions.h"
-#include "report.h"
+#include "hot_functions.h"
 
 /* Parts of a key. */
 enum { OF_FUNCTION, OF_MODULE, OF_CALL };

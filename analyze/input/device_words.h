@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "../input/input.h"
+#include "input.h"
 
 /* A title in the words of the input's devices, cut to size: as it is where a trace is of CUDA, or several kinds are in it. */
 void nvt_device_title(const struct nvt_input *input, const char *title, char *out, size_t size);

@@ -1,4 +1,4 @@
-#include "cpu.h"
+#include "cpu_input.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/cpu_coverage.h"
-#include "report.h"
 
 static void look_at(struct nvt_cpu_input *all, const struct nvt_cpu_samples *samples)
 {
