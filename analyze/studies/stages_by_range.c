@@ -1,10 +1,8 @@
-#include "stages_by_range.h"
+#include "stages.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "../../lib/text.h"
-#include "report.h"
+#include "../../lib/map.h"
 
 enum direction { PREVIOUS, NEXT, DIRECTIONS };
 
@@ -19,18 +17,12 @@ struct row {
     uint32_t batches;            /* that names number */
 };
 
-struct cell {
-    uint32_t stage, batch;
-    double waited[DIRECTIONS];
-    uint32_t counts[DIRECTIONS];
-};
-
 struct stages {
-    const struct nvt_ranks *ranks;
+    struct nvt_stages *made;
+    const struct nvt_ranks *ranks;  /* of it */
     struct nvt_map row_of, cell_of; /* rank or stage << 32, and stage or micro-batch */
     struct row *rows;
-    struct cell *cells;
-    uint32_t row_count, cell_count;
+    uint32_t row_count;
     uint32_t last; /* stage, NVT_NONE: unknown */
 };
 
@@ -139,8 +131,9 @@ static int add_cells(struct stages *stages, uint32_t number)
         const uint32_t batch = batch_of(rank, step, row->seen[direction]++, row->counts[direction]);
         if (batch == NVT_NONE)
             continue;
-        struct cell *cell = nvt_map_item(&stages->cell_of, (uint64_t)row->stage << 32 | batch,
-                                         &stages->cells, &stages->cell_count, sizeof(*cell));
+        struct nvt_stage_batch *cell =
+            nvt_map_item(&stages->cell_of, (uint64_t)row->stage << 32 | batch,
+                         &stages->made->batches, &stages->made->batch_count, sizeof(*cell));
         if (!cell)
             return -1;
         cell->stage = row->stage;
@@ -151,43 +144,32 @@ static int add_cells(struct stages *stages, uint32_t number)
     return 0;
 }
 
-static void put_row(struct nvt_table *table, const struct stages *stages, const struct row *row)
+static struct nvt_stage stage_of_row(const struct stages *stages, const struct row *row)
 {
     const struct nvt_rank *rank = &stages->ranks->items[row->rank];
     const uint32_t steps = row->counts[PREVIOUS] ? row->counts[PREVIOUS] : row->counts[NEXT];
     const uint32_t counted =
         rank->iterations && steps % rank->iterations == 0 ? steps / rank->iterations : 0;
-    const uint32_t batches = row->batches ? row->batches : counted;
-    nvt_table_put(
-        table, NVT_IF(row->stage != NVT_NONE, row->stage), nvt_rank_shown(stages->ranks, row->rank),
-        nvt_file_name(rank->from->trace->path), NVT_IF(batches, batches), rank->span,
-        row->computes ? row->compute : rank->compute, row->waited[PREVIOUS], row->waited[NEXT],
-        nvt_percent(row->waited[PREVIOUS] + row->waited[NEXT], (double)rank->span), rank->idle);
+    return (struct nvt_stage){row->rank,
+                              row->stage,
+                              row->batches ? row->batches : counted,
+                              row->computes ? row->compute : rank->compute,
+                              row->waited[PREVIOUS],
+                              row->waited[NEXT]};
 }
 
-static void put_cell(struct nvt_table *table, const struct cell *cell)
+int nvt_stages_by_range(struct nvt_stages *made)
 {
-    double average[DIRECTIONS];
-    for (enum direction i = 0; i < DIRECTIONS; i++)
-        average[i] = cell->counts[i] ? cell->waited[i] / cell->counts[i] : NAN;
-    nvt_table_put(table, cell->stage, cell->batch, average[PREVIOUS], average[NEXT]);
-}
-
-int nvt_put_stage_ranges(struct nvt_table *table, struct nvt_table *batches,
-                         const struct nvt_ranks *ranks)
-{
-    struct stages stages = {.ranks = ranks};
+    struct stages stages = {.made = made, .ranks = &made->ranks};
     int failed = 0;
     find_last(&stages);
-    for (uint32_t i = 0; i < ranks->count && !failed; i++)
+    for (uint32_t i = 0; i < stages.ranks->count && !failed; i++)
         failed = add_rank(&stages, i) || add_cells(&stages, i);
-    for (uint32_t i = 0; i < stages.row_count && !failed; i++)
-        put_row(table, &stages, &stages.rows[i]);
-    for (uint32_t i = 0; i < stages.cell_count && !failed; i++)
-        put_cell(batches, &stages.cells[i]);
+    made->items = failed ? NULL : malloc(((size_t)stages.row_count + 1) * sizeof(*made->items));
+    for (uint32_t i = 0; i < stages.row_count && made->items; i++)
+        made->items[made->count++] = stage_of_row(&stages, &stages.rows[i]);
     nvt_map_free(&stages.row_of);
     nvt_map_free(&stages.cell_of);
     free(stages.rows);
-    free(stages.cells);
-    return failed ? -1 : 0;
+    return made->items ? 0 : -1;
 }
