@@ -19,7 +19,6 @@
 #include <stdlib.h>
 
 #include "../../lib/clock.h"
-#include "../../lib/grow.h"
 #include "../../lib/sample.h"
 #include "../../lib/text.h"
 #include "../device/devices.h"
@@ -27,33 +26,12 @@
 #include "../studies/rank_blame.h"
 #include "../studies/rank_clocks.h"
 #include "../studies/rank_shares.h"
+#include "../studies/rank_sums.h"
 #include "report.h"
 
 /* Collectives that are listed, and kinds that are noted. */
 #define LONGEST 20
 #define NOTED   8
-
-/* What a rank did in the collectives that are paired. */
-struct standing {
-    uint64_t collectives, last;
-    int64_t waited;
-};
-
-static struct standing standing_of(const struct nvt_rank_pairs *pairs, uint32_t rank)
-{
-    const struct nvt_rank *of = &pairs->ranks->items[rank];
-    struct standing standing = {0};
-    for (uint32_t i = 0; i < of->part_count; i++) {
-        const struct nvt_rank_collective *item = nvt_rank_collective_of(pairs, rank, i);
-        if (!item)
-            continue;
-        standing.collectives++;
-        standing.waited =
-            nvt_clock_sum(standing.waited, of->parts[i].end - of->parts[i].start - item->least);
-        standing.last += item->shortest == rank && item->most > item->least;
-    }
-    return standing;
-}
 
 /* Groups of which ranks are missing: what those that are there wait for may be one of these. */
 static void note_missing(const struct nvt_ranks *ranks, struct nvt_input *input)
@@ -111,7 +89,7 @@ static int put_stragglers_ranks(struct nvt_table *table, const struct nvt_rank_p
     for (uint32_t i = 0; i < ranks->count && !failed; i++) {
         const struct nvt_rank *rank = &ranks->items[i];
         const struct nvt_trace *trace = rank->from->trace;
-        const struct standing standing = standing_of(pairs, i);
+        const struct nvt_rank_standing standing = nvt_rank_standing_of(pairs, i);
         nvt_table_put(
             table, nvt_rank_shown(ranks, i), nvt_file_name(trace->path),
             trace->processes.pid[rank->process],
@@ -128,111 +106,35 @@ static int put_stragglers_ranks(struct nvt_table *table, const struct nvt_rank_p
     return failed ? -1 : 0;
 }
 
-static int by_wait(const void *left, const void *right)
-{
-    const struct nvt_rank_collective *a = *(const struct nvt_rank_collective *const *)left,
-                                     *b = *(const struct nvt_rank_collective *const *)right;
-    int64_t x = a->most - a->least, y = b->most - b->least;
-    if (x != y)
-        return x < y ? 1 : -1;
-    return a->number != b->number ? (a->number < b->number ? -1 : 1)
-                                  : (a->kind > b->kind) - (a->kind < b->kind);
-}
-
-/* --- why --- */
-
-/* A row of each late rank and cause, added up over the ranks that wait for it; arrays have NVT_LATE_CAUSES of each rank. */
-static void add_causes(const struct nvt_rank_blame *blame, double *ns, double *most, double *share,
-                       uint32_t *waiting)
-{
-    const struct nvt_rank *spans = blame->pairs->ranks->items;
-    for (uint32_t i = 0; i < blame->wait_count; i++)
-        for (size_t k = 0; k < NVT_LATE_CAUSES; k++) {
-            const size_t at = (size_t)blame->waits[i].late * NVT_LATE_CAUSES + k;
-            const double of = blame->waits[i].ns[k];
-            ns[at] += of;
-            most[at] = fmax(of, most[at]);
-            share[at] = fmax(nvt_percent(of, spans[blame->waits[i].waiting].span), share[at]);
-            waiting[at] += of > 0;
-        }
-}
-
-/* 0, or -1 when out of memory. */
+/* A row of each late rank and cause, added up over the ranks that wait for it. 0, or -1 when out of memory. */
 static int put_causes(struct nvt_table *table, const struct nvt_rank_blame *blame)
 {
     const struct nvt_ranks *ranks = blame->pairs->ranks;
-    const size_t room = ((size_t)ranks->count + 1) * NVT_LATE_CAUSES;
-    double *ns = calloc(room, sizeof(*ns)), *most = calloc(room, sizeof(*most)),
-           *share = calloc(room, sizeof(*share));
-    uint32_t *waiting = calloc(room, sizeof(*waiting));
-    const int failed = !ns || !most || !share || !waiting;
-    if (!failed)
-        add_causes(blame, ns, most, share, waiting);
-    for (uint32_t i = 0; i < ranks->count && !failed; i++)
-        for (size_t k = 0; k < NVT_LATE_CAUSES; k++) {
-            const size_t at = (size_t)i * NVT_LATE_CAUSES + k;
-            if (waiting[at])
-                nvt_table_put(table, nvt_rank_shown(ranks, i),
-                              nvt_late_cause_text((enum nvt_late_cause)k), waiting[at],
-                              (int64_t)ns[at], (int64_t)most[at], share[at]);
-        }
-    free(ns);
-    free(most);
-    free(share);
-    free(waiting);
-    return failed ? -1 : 0;
-}
-
-/* --- groups --- */
-
-/* What is known of a group: its collectives, what they wait and transfer, and their bus bandwidths. */
-struct group {
-    uint64_t collectives;
-    int64_t waited, transfer;
-    double *rates; /* owned */
-    size_t rate_count;
-};
-
-/* 0, or -1 when out of memory. */
-static int add_to_group(struct group *group, const struct nvt_rank_pairs *pairs,
-                        const struct nvt_rank_collective *item)
-{
-    const double bytes = nvt_rank_part_of(pairs, pairs->members[item->member])->bus_bytes;
-    group->collectives++;
-    group->waited = nvt_clock_sum(group->waited, nvt_rank_all_waits(item));
-    group->transfer = nvt_clock_sum(group->transfer, item->least);
-    if (isnan(bytes) || item->least <= 0)
-        return 0;
-    if (nvt_grow(&group->rates, group->rate_count, sizeof(*group->rates)))
-        return -1;
-    group->rates[group->rate_count++] = bytes / (double)item->least;
-    return 0;
+    struct nvt_rank_late_sum *reasons = nvt_rank_late_sums(blame);
+    for (size_t i = 0; i < (size_t)ranks->count * NVT_LATE_CAUSES && reasons; i++)
+        if (reasons[i].waiting)
+            nvt_table_put(table, nvt_rank_shown(ranks, (uint32_t)(i / NVT_LATE_CAUSES)),
+                          nvt_late_cause_text((enum nvt_late_cause)(i % NVT_LATE_CAUSES)),
+                          reasons[i].waiting, (int64_t)reasons[i].ns, (int64_t)reasons[i].most,
+                          reasons[i].share);
+    free(reasons);
+    return reasons ? 0 : -1;
 }
 
 /* 0, or -1 when out of memory. */
 static int put_groups(struct nvt_table *table, const struct nvt_rank_pairs *pairs)
 {
     const struct nvt_ranks *ranks = pairs->ranks;
-    struct group *groups = calloc((size_t)ranks->group_count + 1, sizeof(*groups));
-    int failed = !groups;
-    for (uint32_t i = 0; i < pairs->count && !failed; i++)
-        if (pairs->items[i].ranks > 1)
-            failed = add_to_group(&groups[pairs->kinds[pairs->items[i].kind].group], pairs,
-                                  &pairs->items[i]);
-    for (uint32_t i = 0; i < ranks->group_count && groups; i++) {
-        struct group *group = &groups[i];
+    struct nvt_rank_group_sum *sums = nvt_rank_group_sums(pairs);
+    for (uint32_t i = 0; i < ranks->group_count && sums; i++) {
         char text[160];
-        nvt_sample_sort(group->rates, group->rate_count);
-        if (group->collectives)
-            nvt_table_put(
-                table, nvt_rank_group_text(ranks, i, text, sizeof(text)), ranks->groups[i].present,
-                group->collectives, group->waited, group->transfer,
-                group->rate_count ? nvt_sample_quantile(group->rates, group->rate_count, 0.5)
-                                  : NAN);
-        free(group->rates);
+        if (sums[i].collectives)
+            nvt_table_put(table, nvt_rank_group_text(ranks, i, text, sizeof(text)),
+                          ranks->groups[i].present, sums[i].collectives, sums[i].waited,
+                          sums[i].transfer, sums[i].bus);
     }
-    free(groups);
-    return failed ? -1 : 0;
+    free(sums);
+    return sums ? 0 : -1;
 }
 
 /* --- clocks --- */
@@ -293,14 +195,8 @@ static int put_clocks(struct nvt_table *table, const struct nvt_rank_pairs *pair
 static int put_waits(struct nvt_table *table, const struct nvt_rank_pairs *pairs)
 {
     const struct nvt_ranks *ranks = pairs->ranks;
-    const struct nvt_rank_collective **items = malloc(((size_t)pairs->count + 1) * sizeof(*items));
-    uint32_t count = 0;
-    if (!items)
-        return -1;
-    for (uint32_t i = 0; i < pairs->count; i++)
-        if (pairs->items[i].most > pairs->items[i].least)
-            items[count++] = &pairs->items[i];
-    qsort(items, count, sizeof(*items), by_wait);
+    uint32_t count;
+    const struct nvt_rank_collective **items = nvt_rank_longest_waits(pairs, &count);
     for (uint32_t i = 0; i < count && i < LONGEST; i++) {
         const struct nvt_rank_collective *item = items[i];
         const struct nvt_rank_kind *kind = &pairs->kinds[item->kind];
@@ -310,8 +206,8 @@ static int put_waits(struct nvt_table *table, const struct nvt_rank_pairs *pairs
                       item->most - item->least, nvt_rank_all_waits(item),
                       nvt_rank_shown(ranks, item->shortest), nvt_rank_shown(ranks, item->longest));
     }
-    free(items);
-    return 0;
+    free((void *)items);
+    return items ? 0 : -1;
 }
 
 /* Why they are late, of devices alone: what processes do outside of MPI is not looked at here. 0, or -1 with err. */
