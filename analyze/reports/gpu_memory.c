@@ -1,9 +1,8 @@
 /*
  * memory_peak, memory_timeline and memory_at_peak: memory as the allocators report it (levels.h).
  *
- * memory_peak: the highest level during each range of the process, on whatever thread, by name: a
- * range without an event of its own has the level that it found. Growth is what a range leaves
- * behind, its level at the end less that at the start, on average. The first row of a series is
+ * memory_peak: the highest level during each range of the process, by name (range_peaks.h); growth is that of
+ * a range on average. The first row of a series is
  * the whole trace. What is reserved is empty where no allocator tells it. Of runs a further table has the peaks of the workloads'
  * own allocator, by phase, as their rows have it: it counts the same on a host as on a device.
  *
@@ -17,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/map.h"
 #include "../device/devices.h"
 #include "../memory/levels.h"
+#include "../memory/range_peaks.h"
 #include "../model/groups.h"
 #include "../model/nesting.h"
 #include "../studies/pipeline.h"
@@ -55,15 +54,9 @@ static int make_each(const struct nvt_report *report, struct nvt_input *input,
 
 /* --- memory_peak --- */
 
-struct peak {
-    uint32_t range; /* one of the name */
-    uint32_t instances;
-    int64_t allocated, reserved, growth;
-};
-
 static void put_peak(struct nvt_table *table, const struct nvt_trace *trace,
                      const struct nvt_level_series *series, const char *name,
-                     const struct peak *peak)
+                     const struct nvt_range_peak *peak)
 {
     nvt_table_put(table, name, NVT_DEVICE(trace, series->process, series->device),
                   trace->processes.pid[series->process], peak->instances,
@@ -72,90 +65,18 @@ static void put_peak(struct nvt_table *table, const struct nvt_trace *trace,
                   (double)peak->growth / NVT_MEBIBYTE / peak->instances);
 }
 
-/* Levels are a stranger's numbers: sums of them wrap around. */
-static int64_t grown(int64_t growth, int64_t from, int64_t to)
-{
-    return (int64_t)((uint64_t)growth + (uint64_t)to - (uint64_t)from);
-}
-
-static void add_gpu_memory_range(struct peak *peak, const struct nvt_trace *trace,
-                                 const struct nvt_level_series *series, uint32_t range)
-{
-    const int64_t *levels = series->allocated + series->count;
-    uint32_t before = nvt_level_until(series, trace, trace->ranges.start[range], 1);
-    uint32_t until = nvt_level_until(series, trace, trace->ranges.end[range], 0);
-    uint32_t from = before ? before - 1 : 0;
-    int64_t allocated = nvt_level_maximum(series->allocated, series->count, from, until);
-    int64_t reserved = nvt_level_maximum(series->reserved, series->count, from, until);
-    if (!before && allocated < series->base)
-        allocated = series->base;
-    if (!before && reserved < series->base)
-        reserved = series->base;
-    if (!peak->instances++ || allocated > peak->allocated)
-        peak->allocated = allocated;
-    if (peak->instances == 1 || reserved > peak->reserved)
-        peak->reserved = reserved;
-    peak->growth = grown(peak->growth, before ? levels[before - 1] : series->base,
-                         until ? levels[until - 1] : series->base);
-}
-
-static struct peak *peak_of(struct peak **peaks, uint32_t *count, struct nvt_map *map,
-                            const struct nvt_ranges *ranges, uint32_t range)
-{
-    struct peak *peak =
-        nvt_map_item(map, (uint64_t)ranges->domain[range] << 32 | ranges->name[range], peaks, count,
-                     sizeof(*peak));
-    if (peak && !peak->instances)
-        peak->range = range;
-    return peak;
-}
-
-static int compare_peaks(const void *left, const void *right)
-{
-    const struct peak *a = left, *b = right;
-    if (a->allocated != b->allocated)
-        return a->allocated < b->allocated ? 1 : -1;
-    if (a->reserved != b->reserved)
-        return a->reserved < b->reserved ? 1 : -1;
-    return a->range < b->range ? -1 : a->range > b->range;
-}
-
-static void put_gpu_memory_whole(struct nvt_table *table, const struct nvt_trace *trace,
-                                 const struct nvt_level_series *series)
-{
-    const struct peak whole = {
-        .instances = 1,
-        .allocated = nvt_level_most(series, NULL),
-        .reserved = nvt_level_most_reserved(series, NULL),
-        .growth = grown(0, series->base, series->allocated[2 * (size_t)series->count - 1])};
-    put_peak(table, trace, series, "(whole trace)", &whole);
-}
-
 static int put_series(struct nvt_table *table, const struct nvt_trace *trace,
                       const struct nvt_level_series *series, struct nvt_groups *names)
 {
-    const struct nvt_ranges *ranges = &trace->ranges;
-    struct nvt_map map = {0};
-    struct peak *peaks = NULL;
     uint32_t count = 0;
-    int status = 0;
-    put_gpu_memory_whole(table, trace, series);
-    for (uint32_t i = 0; i < ranges->count && !status; i++) {
-        if (trace->threads.process[ranges->thread[i]] != series->process)
-            continue;
-        struct peak *peak = peak_of(&peaks, &count, &map, ranges, i);
-        if (peak)
-            add_gpu_memory_range(peak, trace, series, i);
-        status = peak ? 0 : -1;
-    }
-    if (count)
-        qsort(peaks, count, sizeof(*peaks), compare_peaks);
-    for (uint32_t i = 0; i < count && !status; i++)
+    const struct nvt_range_peak whole = nvt_whole_peak(series);
+    struct nvt_range_peak *peaks = nvt_range_peaks(series, trace, &count);
+    put_peak(table, trace, series, "(whole trace)", &whole);
+    for (uint32_t i = 0; i < count; i++)
         put_peak(table, trace, series,
                  nvt_groups_name(names, nvt_groups_range(names, peaks[i].range)), &peaks[i]);
-    nvt_map_free(&map);
     free(peaks);
-    return status;
+    return peaks ? 0 : -1;
 }
 
 static int peaks_of(struct nvt_table *table, const struct nvt_trace *trace,
