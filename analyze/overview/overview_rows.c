@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device/kernel_times.h"
 #include "../model/cuda_names.h"
-#include "../model/groups.h"
 
 /* What takes less of a unit, on CPU and GPU, is no row of its own; what takes this of the range around it stands for it. */
 #define LEAST_SHARE 0.01
@@ -128,42 +128,6 @@ int nvt_overview_take_ranges(struct nvt_overview *overview, const struct nvt_ove
 
 /* --- kernels --- */
 
-struct kernel {
-    int64_t ns;
-    uint64_t count;
-};
-
-/* The sum of what has a kernel's telling name; NULL when out of memory. */
-static struct kernel *kernel_of(struct nvt_groups *kernels, const struct nvt_trace *trace,
-                                uint32_t name)
-{
-    char telling[NVT_TELLING_NAME_MAX];
-    size_t size;
-    const char *full = nvt_strings_get(trace->strings, name, &size);
-    const uint32_t text = nvt_groups_text(kernels, nvt_telling_name(full, size, telling));
-    return nvt_groups_item(kernels, nvt_groups_key(kernels, &text, 1));
-}
-
-static int add_kernels(struct nvt_groups *kernels, const struct nvt_trace *trace)
-{
-    const struct nvt_ops *ops = &trace->ops;
-    struct kernel *last = NULL;
-    uint32_t name = NVT_NONE;
-    nvt_groups_trace(kernels, trace);
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (ops->kind[i] != NVT_OP_KERNEL)
-            continue;
-        if (ops->name[i] != name || !last)
-            last = kernel_of(kernels, trace, ops->name[i]);
-        if (!last)
-            return -1;
-        name = ops->name[i];
-        last->ns += ops->end[i] - ops->start[i];
-        last->count++;
-    }
-    return 0;
-}
-
 static int by_time(const void *left, const void *right)
 {
     const struct nvt_overview_row *a = left, *b = right;
@@ -200,15 +164,15 @@ static int shorten_names(struct nvt_overview *overview)
 int nvt_overview_take_kernels(struct nvt_overview *overview, const struct nvt_input *input,
                               struct nvt_error *err)
 {
-    struct nvt_groups kernels = {.item_size = sizeof(struct kernel)};
+    struct nvt_groups kernels = {.item_size = sizeof(struct nvt_kernel_time)};
     int failed = 0;
     for (size_t i = 0; i < input->trace_count && !failed; i++)
-        failed = add_kernels(&kernels, input->traces[i].trace);
+        failed = nvt_kernel_times_add(&kernels, input->traces[i].trace);
     failed = failed || nvt_groups_failed(&kernels);
     overview->rows = failed ? NULL : calloc((size_t)kernels.count + 1, sizeof(*overview->rows));
     failed = failed || !overview->rows;
     for (uint32_t i = 0; i < kernels.count && !failed; i++) {
-        const struct kernel *kernel = nvt_groups_item(&kernels, i);
+        const struct nvt_kernel_time *kernel = nvt_groups_item(&kernels, i);
         overview->rows[i] =
             (struct nvt_overview_row){.name = strdup(nvt_groups_part(&kernels, i, 0)),
                                       .cpu_ns = NAN,

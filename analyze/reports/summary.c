@@ -12,10 +12,9 @@
 
 #include "../device/communication.h"
 #include "../device/devices.h"
-#include "../model/groups.h"
+#include "../device/kernel_times.h"
 #include "../model/cuda_names.h"
 #include "../model/extent.h"
-#include "../model/kinds.h"
 #include "../memory/levels.h"
 #include "../device/overlap.h"
 #include "../model/plain_names.h"
@@ -102,74 +101,26 @@ static int put_parts(const struct nvt_making *making, const struct nvt_trace *tr
 
 /* --- kernels and ranges by telling and plain names --- */
 
-/* What a name has: ns on the device, and on the host for a range. */
+/* What ranges of a name have: ns on the device, and on the host. */
 struct sum {
     int64_t total, host;
     uint64_t count;
 };
 
-/* The sum that the group of a name carries; NULL when out of memory. */
-static struct sum *sum_at(struct nvt_groups *groups, uint32_t name)
-{
-    return nvt_groups_item(groups, nvt_groups_key(groups, &name, 1));
-}
-
-/* The sum of the kernels that have the telling name of this one. NULL when out of memory. */
-static struct sum *kernel_sum(struct nvt_groups *kernels, const struct nvt_trace *trace,
-                              uint32_t name)
-{
-    char telling[NVT_TELLING_NAME_MAX];
-    size_t size;
-    const char *full = nvt_strings_get(trace->strings, name, &size);
-    return sum_at(kernels, nvt_groups_text(kernels, nvt_telling_name(full, size, telling)));
-}
-
-/* Operations are many, names are few: added up by name first. */
-static int add_kernels(struct nvt_groups *kernels, const struct nvt_trace *trace)
-{
-    const struct nvt_ops *ops = &trace->ops;
-    uint32_t used, *number = nvt_number_strings(trace, ops->name, ops->count, &used);
-    struct sum *sums = number ? calloc((size_t)used + 1, sizeof(*sums)) : NULL;
-    uint32_t *name = number ? calloc((size_t)used + 1, sizeof(*name)) : NULL;
-    int failed = !sums || !name;
-    for (uint32_t i = 0; i < ops->count && !failed; i++) {
-        if (ops->kind[i] != NVT_OP_KERNEL)
-            continue;
-        uint32_t at = number[ops->name[i]];
-        sums[at].total = nvt_clock_sum(sums[at].total, ops->end[i] - ops->start[i]);
-        sums[at].count++;
-        name[at] = ops->name[i];
-    }
-    nvt_groups_trace(kernels, trace);
-    for (uint32_t i = 0; i < used && !failed; i++) {
-        struct sum *kernel = sums[i].count ? kernel_sum(kernels, trace, name[i]) : NULL;
-        failed = sums[i].count && !kernel;
-        if (kernel) {
-            kernel->total = nvt_clock_sum(kernel->total, sums[i].total);
-            kernel->count += sums[i].count;
-        }
-    }
-    free(number);
-    free(sums);
-    free(name);
-    return failed;
-}
-
 static int put_kernels(struct nvt_table *table, const struct nvt_input *input)
 {
-    struct nvt_groups kernels = {.item_size = sizeof(struct sum)};
+    struct nvt_groups kernels = {.item_size = sizeof(struct nvt_kernel_time)};
     double all = 0;
     int failed = 0;
     for (size_t i = 0; i < input->trace_count && !failed; i++)
-        failed = add_kernels(&kernels, input->traces[i].trace);
+        failed = nvt_kernel_times_add(&kernels, input->traces[i].trace);
     failed = failed || nvt_groups_failed(&kernels);
     for (uint32_t i = 0; i < kernels.count; i++)
-        all += (double)((const struct sum *)nvt_groups_item(&kernels, i))->total;
+        all += (double)((const struct nvt_kernel_time *)nvt_groups_item(&kernels, i))->ns;
     for (uint32_t i = 0; i < kernels.count && !failed; i++) {
-        const struct sum *kernel = nvt_groups_item(&kernels, i);
-        nvt_table_put(table, all > 0 ? nvt_percent(kernel->total, all) : 0, kernel->total,
-                      kernel->count, (double)kernel->total / (double)kernel->count,
-                      nvt_groups_part(&kernels, i, 0));
+        const struct nvt_kernel_time *kernel = nvt_groups_item(&kernels, i);
+        nvt_table_put(table, all > 0 ? nvt_percent(kernel->ns, all) : 0, kernel->ns, kernel->count,
+                      (double)kernel->ns / (double)kernel->count, nvt_groups_part(&kernels, i, 0));
     }
     nvt_groups_free(&kernels);
     return failed ? -1 : 0;
@@ -206,7 +157,8 @@ static int add_summary_ranges(struct nvt_groups *ranges, const struct nvt_table 
         if (others && nvt_is_python_function(nvt_table_text(from, row, name)))
             continue;
         char *plain = plain_range(nvt_table_text(from, row, name));
-        struct sum *sum = plain ? sum_at(ranges, nvt_groups_text(ranges, plain)) : NULL;
+        const uint32_t key = plain ? nvt_groups_text(ranges, plain) : NVT_NO_STRING;
+        struct sum *sum = plain ? nvt_groups_item(ranges, nvt_groups_key(ranges, &key, 1)) : NULL;
         free(plain);
         if (!sum)
             return -1;
