@@ -3,61 +3,27 @@
  * context switches. In the first table with the ranges within them, where those of one name within each other count once; in the
  * second one without.
  *
- * The third one has them by iteration (cpu_iterations.h), the fourth one counters that the user named (cpu_chosen.h), the fifth one
- * what became of the slots of the core (cpu_topdown.h).
+ * The third one has them by iteration, the fourth one counters that the user named, the fifth one
+ * what became of the slots of the core (studies/count_sums.h).
  *
  * A range without counts is left out; in the second table, one that has such a range in it, too.
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "../../lib/hardware_counters.h"
-#include "../studies/range_counts.h"
-#include "cpu_chosen.h"
-#include "cpu_iterations.h"
-#include "cpu_topdown.h"
+#include "../../lib/sample.h"
+#include "../studies/count_sums.h"
 #include "report.h"
 
-enum { ALL, OWN, TABLES, BY_ITERATION = TABLES, CHOSEN, TOPDOWN };
-
-/* What ranges of a name have in each table. */
-struct sums {
-    struct sum {
-        uint64_t instances;
-        int64_t wall_ns;
-        struct nvt_count_values counts; /* -1: unknown of one */
-    } of[TABLES];
+enum {
+    ALL = NVT_COUNTS_ALL,
+    OWN = NVT_COUNTS_OWN,
+    BY_ITERATION = NVT_COUNTS_KINDS,
+    CHOSEN,
+    TOPDOWN
 };
-
-static void add_nvtx_cpu_counters(struct sum *sum, const struct nvt_count_values *values,
-                                  int64_t wall_ns)
-{
-    nvt_count_values_add(&sum->counts, values);
-    sum->instances++;
-    sum->wall_ns = nvt_clock_sum(sum->wall_ns, wall_ns);
-}
-
-/* 0, or -1 when out of memory. */
-static int add_nvtx_cpu_counters_trace(struct nvt_groups *groups,
-                                       const struct nvt_counted_ranges *counted)
-{
-    const struct nvt_ranges *ranges = &counted->ranges.trace->ranges;
-    for (uint32_t i = 0; i < ranges->count; i++) {
-        if (!nvt_is_counted(&counted->all[i]))
-            continue;
-        const uint32_t name = nvt_groups_range(groups, i);
-        struct sums *sums = nvt_groups_item(groups, nvt_groups_key(groups, &name, 1));
-        const int64_t wall_ns = ranges->end[i] - ranges->start[i];
-        if (!sums)
-            return -1;
-        if (nvt_thread_ranges_is_outermost(&counted->ranges, i))
-            add_nvtx_cpu_counters(&sums->of[ALL], &counted->all[i], wall_ns);
-        if (nvt_is_counted(&counted->own[i]))
-            add_nvtx_cpu_counters(&sums->of[OWN], &counted->own[i],
-                                  wall_ns - counted->children_ns[i]);
-    }
-    return 0;
-}
 
 #define KNOWN(value) NVT_IF((value) >= 0, value)
 
@@ -67,8 +33,7 @@ static double ratio_of(const int64_t *of, enum nvt_count count, enum nvt_count t
     return of[count] >= 0 && of[to] > 0 ? (double)of[count] / (double)of[to] : NAN;
 }
 
-static void put_nvtx_cpu_counters_row(struct nvt_table *table, const char *name,
-                                      const struct sum *sum)
+static void put_sum(struct nvt_table *table, const char *name, const struct nvt_count_sum *sum)
 {
     const int64_t *of = sum->counts.of;
     const int64_t cpu_ns = of[NVT_COUNT_CPU_TIME];
@@ -82,6 +47,86 @@ static void put_nvtx_cpu_counters_row(struct nvt_table *table, const char *name,
                   ratio_of(of, NVT_COUNT_INSTRUCTIONS, NVT_COUNT_CYCLES),
                   1000 * ratio_of(of, NVT_COUNT_CACHE_MISSES, NVT_COUNT_INSTRUCTIONS),
                   1000 * ratio_of(of, NVT_COUNT_BRANCH_MISSES, NVT_COUNT_INSTRUCTIONS));
+}
+
+/* Median and maximum of a count over some items, NaN where it is unknown in one of them. */
+static void put_count(const struct nvt_counted *all, const uint32_t *rows, uint32_t count,
+                      unsigned which, double *values, struct nvt_table *table)
+{
+    struct nvt_summary summary = {.median = NAN, .max = NAN};
+    int is_known = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t value = all->items[rows[i]].counts.of[which];
+        is_known = is_known && value >= 0;
+        values[i] = (double)value;
+    }
+    if (is_known)
+        nvt_sample_summary(values, count, &summary);
+    nvt_table_more(table, summary.median, NVT_IF(is_known, (int64_t)summary.max));
+}
+
+/* The median of a count for each 1 or 1,000 of another one, NaN where it is unknown in one of them. */
+static void put_ratio(const struct nvt_counted *all, const uint32_t *rows, uint32_t count,
+                      const enum nvt_count of[2], double factor, double *values,
+                      struct nvt_table *table)
+{
+    struct nvt_summary summary = {.median = NAN};
+    int is_known = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t *counts = all->items[rows[i]].counts.of;
+        is_known = is_known && counts[of[0]] >= 0 && counts[of[1]] > 0;
+        values[i] = is_known ? factor * (double)counts[of[0]] / (double)counts[of[1]] : 0;
+    }
+    if (is_known)
+        nvt_sample_summary(values, count, &summary);
+    nvt_table_more(table, summary.median);
+}
+
+/* A row for each name with the median and the maximum of each count. 0, or -1 when out of memory. */
+static int put_iterations(struct nvt_table *table, const struct nvt_counted *all)
+{
+    static const enum nvt_count ipc[] = {NVT_COUNT_INSTRUCTIONS, NVT_COUNT_CYCLES},
+                                mpki[] = {NVT_COUNT_CACHE_MISSES, NVT_COUNT_INSTRUCTIONS};
+    double *values = malloc(((size_t)all->count + 1) * sizeof(*values));
+    for (uint32_t group = 0; group < all->names.count && values; group++) {
+        const uint32_t first = all->by_name.first[group];
+        const uint32_t *rows = &all->by_name.rows[first];
+        const uint32_t count = all->by_name.first[group + 1] - first;
+        nvt_table_put(table, nvt_groups_part(&all->names, group, 0), count);
+        for (unsigned which = 0; which < NVT_COUNT_CYCLES; which++)
+            put_count(all, rows, count, which, values, table);
+        put_count(all, rows, count, NVT_COUNT_MIGRATIONS, values, table);
+        put_ratio(all, rows, count, ipc, 1, values, table);
+        put_ratio(all, rows, count, mpki, 1000, values, table);
+    }
+    free(values);
+    return values ? 0 : -1;
+}
+
+static void put_chosen(struct nvt_table *table, const struct nvt_groups *groups)
+{
+    for (uint32_t i = 0; i < groups->count; i++) {
+        const struct nvt_chosen_sum *sum = nvt_groups_item(groups, i);
+        if (sum->total < 0)
+            continue;
+        nvt_table_put(table, nvt_groups_part(groups, i, 0), nvt_groups_part(groups, i, 1),
+                      sum->instances, sum->total, (double)sum->total / (double)sum->instances,
+                      sum->instructions > 0 ? 1000 * (double)sum->total / (double)sum->instructions
+                                            : NAN);
+    }
+}
+
+static void put_topdown(struct nvt_table *table, const struct nvt_groups *groups)
+{
+    for (uint32_t i = 0; i < groups->count; i++) {
+        const struct nvt_topdown_sum *sum = nvt_groups_item(groups, i);
+        struct nvt_topdown parts;
+        if (nvt_topdown(sum->set, sum->counts.of[NVT_COUNT_CYCLES],
+                        &sum->counts.of[NVT_COUNT_CHOSEN], &parts))
+            nvt_table_put(table, nvt_groups_part(groups, i, 0), sum->instances, parts.slots,
+                          100 * parts.retiring, 100 * parts.bad_speculation, 100 * parts.frontend,
+                          100 * parts.backend, 100 * parts.other);
+    }
 }
 
 static void note_left_out(const struct nvt_making *making, uint64_t without)
@@ -103,62 +148,28 @@ static void note_missing(const struct nvt_making *making)
                  "note: cycles, instructions and cache misses were not counted: %.384s", why);
 }
 
-/* What is added up for the tables. */
-struct counted {
-    struct nvt_groups groups, chosen, topdown;
-    struct nvt_cpu_iterations iterations;
-    uint64_t without;
-};
-
-static void free_counted(struct counted *all)
-{
-    nvt_cpu_iterations_free(&all->iterations);
-    nvt_groups_free(&all->groups);
-    nvt_groups_free(&all->chosen);
-    nvt_groups_free(&all->topdown);
-}
-
-/* A trace that has counts. 0, or -1 with err, or when out of memory. */
-static int add_counted(struct counted *all, const struct nvt_trace *trace, struct nvt_error *err)
-{
-    struct nvt_counted_ranges counted = {.all = NULL};
-    nvt_groups_trace(&all->groups, trace);
-    const int status = nvt_counted_ranges_make(&counted, trace, err) ||
-                               add_nvtx_cpu_counters_trace(&all->groups, &counted) ||
-                               nvt_cpu_iterations_add(&all->iterations, &counted) ||
-                               nvt_cpu_chosen_add(&all->chosen, &counted) ||
-                               nvt_cpu_topdown_add(&all->topdown, &counted)
-                           ? -1
-                           : 0;
-    all->without += counted.without;
-    nvt_counted_ranges_free(&counted);
-    return status;
-}
-
 static int put_nvtx_cpu_counters(struct nvt_table *table, const struct nvt_making *making)
 {
-    struct counted all = {.groups = {.item_size = sizeof(struct sums)},
-                          .chosen = {.item_size = sizeof(struct nvt_cpu_chosen)},
-                          .topdown = {.item_size = sizeof(struct nvt_cpu_topdown)}};
+    struct nvt_counted all = nvt_counted_init();
     int status = 0;
     (void)table;
     for (size_t i = 0; i < making->input->trace_count && !status; i++)
-        if (making->input->traces[i].trace->range_counts.count)
-            status = add_counted(&all, making->input->traces[i].trace, making->err);
-    for (uint32_t i = 0; i < all.groups.count && !status; i++) {
-        const struct sums *sums = nvt_groups_item(&all.groups, i);
-        for (unsigned k = 0; k < TABLES; k++)
-            put_nvtx_cpu_counters_row(making->tables[k], nvt_groups_part(&all.groups, i, 0),
-                                      &sums->of[k]);
+        status = nvt_counted_add(&all, making->input->traces[i].trace, making->err);
+    if (!status)
+        status = nvt_counted_finish(&all);
+    for (uint32_t i = 0; i < all.ranges.count && !status; i++) {
+        const struct nvt_count_sums *sums = nvt_groups_item(&all.ranges, i);
+        for (unsigned k = 0; k < NVT_COUNTS_KINDS; k++)
+            put_sum(making->tables[k], nvt_groups_part(&all.ranges, i, 0), &sums->of[k]);
     }
     if (!status) {
-        nvt_cpu_chosen_put(&all.chosen, making->tables[CHOSEN]);
-        nvt_cpu_topdown_put(&all.topdown, making->tables[TOPDOWN]);
-        status = nvt_cpu_iterations_put(&all.iterations, making->tables[BY_ITERATION]);
+        put_chosen(making->tables[CHOSEN], &all.chosen);
+        put_topdown(making->tables[TOPDOWN], &all.topdown);
+        status = put_iterations(making->tables[BY_ITERATION], &all);
     }
     note_left_out(making, all.without);
     note_missing(making);
-    free_counted(&all);
+    nvt_counted_free(&all);
     return status;
 }
 
@@ -181,17 +192,44 @@ static const struct nvt_table_kind more[] = {
      .order = {"-CPU Time (ns)", "Range"}},
     {.name = "nvtx_cpu_counters_iterations",
      .title = "CPU counters of ranges by iteration",
-     .columns = {NVT_CPU_ITERATION_COLUMNS},
+     .columns = {{"Range", NVT_RANGES},
+                 {"Iterations", NVT_COUNTS},
+                 {"Med CPU (ns)", NVT_NS_AVERAGE},
+                 {"Max CPU (ns)", NVT_NS},
+                 {"Med Minor Faults", NVT_REALS("", 1)},
+                 {"Max Minor Faults", NVT_COUNTS},
+                 {"Med Major Faults", NVT_REALS("", 1)},
+                 {"Max Major Faults", NVT_COUNTS},
+                 {"Med Vol. Switches", NVT_REALS("", 1)},
+                 {"Max Vol. Switches", NVT_COUNTS},
+                 {"Med Invol. Switches", NVT_REALS("", 1)},
+                 {"Max Invol. Switches", NVT_COUNTS},
+                 {"Med Migrations", NVT_SPARE_REALS("", 1)},
+                 {"Max Migrations", NVT_SPARE_COUNTS},
+                 {"Med IPC", NVT_SPARE_REALS("", 2)},
+                 {"Med LLC MPKI", NVT_SPARE_REALS("", 2)}},
      .order = {"-Med CPU (ns)", "Range"},
      .is_optional = 1},
     {.name = "nvtx_cpu_counters_chosen",
      .title = "Named hardware counters of ranges",
-     .columns = {NVT_CPU_CHOSEN_COLUMNS},
+     .columns = {{"Range", NVT_RANGES},
+                 {"Counter", NVT_NAMES},
+                 {"Instances", NVT_COUNTS},
+                 {"Total", NVT_COUNTS},
+                 {"Avg", NVT_REALS("", 1)},
+                 {"Per 1,000 Instructions", NVT_REALS("", 2)}},
      .order = {"-Total", "Range", "Counter"},
      .is_optional = 1},
     {.name = "nvtx_cpu_counters_topdown",
      .title = "Top-down analysis of ranges",
-     .columns = {NVT_CPU_TOPDOWN_COLUMNS},
+     .columns = {{"Range", NVT_RANGES},
+                 {"Instances", NVT_COUNTS},
+                 {"Slots", NVT_REALS("", NVT_SIX_DIGITS)},
+                 {"Retiring (%)", NVT_PERCENT},
+                 {"Bad Speculation (%)", NVT_PERCENT},
+                 {"Frontend-Bound (%)", NVT_PERCENT},
+                 {"Backend-Bound (%)", NVT_PERCENT},
+                 {"Other Thread (%)", NVT_PERCENT}},
      .order = {"-Slots", "Range"},
      .is_optional = 1},
     {.title = NULL},
