@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/input/also_recorded.h"
 #include "../analyze/readers/compensate.h"
 #include "../analyze/model/counters.h"
 #include "../analyze/readers/reader.h"
@@ -233,6 +234,25 @@ static void expect_exported(const char *form, const char *const *wanted)
     cli_result_free(&result);
 }
 
+/* The words for CPU counters have the word for these in them. */
+static void counters_are_named_next_to_those_of_cpus(void **state)
+{
+    static const char expected[] = "note: also recorded: CPU counters, counters\n";
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(cli_in(cli_folder, "t.nvt"), &err);
+    struct nvt_input_trace item = {.trace = trace};
+    struct nvt_input input = {.traces = &item, .trace_count = 1};
+    const struct nvt_range_count counts = {.start = 1, .end = 2};
+    (void)state;
+    assert_non_null(trace);
+    assert_int_not_equal(nvt_range_count_add(trace, &counts), NVT_NONE);
+    nvt_note_kinds(&input);
+    assert_int_equal(input.notes.size, sizeof(expected) - 1);
+    assert_memory_equal(input.notes.data, expected, sizeof(expected) - 1);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
+}
+
 static void samples_are_exported(void **state)
 {
     (void)state;
@@ -439,6 +459,7 @@ int main(void)
         cmocka_unit_test(samples_survive_a_kill),
         cmocka_unit_test(samples_are_those_of_the_capture),
         cmocka_unit_test(counters_are_pointed_to),
+        cmocka_unit_test(counters_are_named_next_to_those_of_cpus),
         cmocka_unit_test(samples_are_exported),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(samples_become_marks_in_nsys_form),

@@ -1,5 +1,5 @@
 /*
- * How much of each phase is matrix products, and what else it is, of the parts of phases (phase_breakdown.h).
+ * How much of each phase is GEMMs, and what else it is, of the parts of phases (phase_breakdown.h).
  *
  * With a device, kernels are told apart by their names. Without one there are ranges alone, and a
  * range may hold more than products: the share then lies between that of ranges that are nothing

@@ -1,6 +1,6 @@
 /*
- * Pages of managed memory that moved or faulted: what there is of an address, and of all (Nsight Systems User
- * Guide, "Statistical Reports": Unified Memory Analysis, Totals).
+ * Pages of managed memory that moved or faulted: what there is of an address, and of all, as the statistical reports of Nsight
+ * Systems count them (Nsight Systems User Guide).
  *
  * GPU page faults are as many as the driver found of a page, and CPU page faults as many as there are records. Copies from
  * device to device are in none of it.

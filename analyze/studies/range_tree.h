@@ -5,7 +5,7 @@
  * thread, across domains (model/nesting.h); start/end ranges stand at the top, because they do
  * not nest. Host time is time in the range, its own the same without the ranges directly in it;
  * where these overlap, that time counts once. Ranges that never ended last as
- * long as something is on record of their thread.
+ * long as something is recorded of their thread.
  *
  * Device operations belong to ranges as device/project.h says; busy is the time in which at
  * least one of a range's operations ran (operations at the same time count once), its own that
