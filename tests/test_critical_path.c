@@ -628,6 +628,35 @@ static void functions_on_the_path_are_listed(void **state)
     nvt_tables_free(&tables);
 }
 
+/* An OS call has one row, with all of its time, as a CUDA call has. */
+static void os_calls_have_one_row_each(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    struct nvt_tables tables = {0};
+    const uint32_t thread = thread_of(trace, 1);
+    size_t found = 0;
+    small_range(trace, thread, "", "main", 0, 400000, NVT_PUSH_POP);
+    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
+    op(trace, "a", 7, 1, 15000, 115000);
+    call(trace, 1, "cudaDeviceSynchronize", 3, 50000, 120000);
+    os_call(trace, thread, "poll", 30000, 40000);
+    os_call(trace, thread, "read", 200000, 250000);
+    small_trace_finish(trace);
+    report_on(trace, &tables);
+    const struct nvt_table *names = tables.items[1];
+    const size_t name = nvt_table_find(names, "Name");
+    assert_true(sum_of(names, "Path (%)") < 100.01);
+    for (size_t i = 0; i < nvt_table_rows(names); i++)
+        if (!strcmp(nvt_table_text(names, i, name), "read")) {
+            found++;
+            assert_true(cell(names, i, "On Path (ns)") == 50000);
+            assert_true(cell(names, i, "Total Time (ns)") == 50000);
+        }
+    assert_int_equal(found, 1);
+    nvt_tables_free(&tables);
+}
+
 /* Of several processes the time on the path is more than passed: the tables say why. */
 static void paths_of_several_processes_are_added_up(void **state)
 {
@@ -720,6 +749,7 @@ int main(void)
         cmocka_unit_test(equal_times_cost_no_more),
         cmocka_unit_test(nothing_to_follow),
         cmocka_unit_test(loops_wait_for_what_they_wait_for),
+        cmocka_unit_test(os_calls_have_one_row_each),
         cmocka_unit_test(paths_of_several_processes_are_added_up),
         cmocka_unit_test(functions_on_the_path_are_listed),
         cmocka_unit_test(every_step_is_listed),

@@ -55,7 +55,7 @@ void nvt_path_sums_free(struct nvt_path_sums *sums);
 /* Whether all of a kind is added up, be it on the path or not. */
 static inline int nvt_path_has_total(uint32_t kind)
 {
-    return kind <= NVT_PATH_COPY || kind == NVT_PATH_CALL;
+    return kind <= NVT_PATH_COPY || kind == NVT_PATH_CALL || kind == NVT_PATH_SYSTEM;
 }
 
 /* What is on the path of the kind and name of a group of all: without values, nothing is. NULL when out of memory. */
