@@ -282,7 +282,7 @@ check: all $(TESTS) $(CLIENTS) ## build and run every test
 
 # Tests that have a long form (cli_is_long()): more seeds, shapes and settings of what the short form shows, too. With NVTALLY_LONG=1,
 # `make check` runs every test, these in their long form.
-TESTS_LONG := $(call tests_named,device_rehearsal docs_commands emulated emulated_devices pipeline_double rank_blame transport_nccl)
+TESTS_LONG := $(call tests_named,device_rehearsal docs_commands emulated emulated_devices emulated_workloads pipeline_gradients_double rank_blame transport_nccl)
 check-long: all $(TESTS_LONG) ## the tests that have a long form, in that form
 	$(Q)NVTALLY_LONG=1 $(call run_tests,$(TESTS_LONG))
 
@@ -296,7 +296,8 @@ check-asan: ## the same under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=build-asan SANITIZE="$(ASAN)" check
 
 # What reads and what makes tables, in the time that CI has: built without optimisation, no program run.
-QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_kineto read_nsys report_gpu reports sample sort table tables)
+QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_chrome read_kineto read_nsys read_nsys_odd report_devices report_gpu reports sample sort \
+  table table_formats tables tables_refused)
 check-asan-quick: ## a few of them, in a minute
 	$(Q)$(MAKE) BUILD=build-asan-quick SANITIZE="$(ASAN)" CFLAGS="-O0 -g" quick-run
 

@@ -1,25 +1,22 @@
 /*
- * The critical path: what is on it, by a simulated program's own word. Something lies on the path exactly when the program would have
- * ended a nanosecond later had it taken a nanosecond longer.
+ * The critical path: what is on it, by a simulated program's own word, and by hand. Something lies on the path exactly
+ * when the program would have ended a nanosecond later had it taken a nanosecond longer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "../analyze/path/critical_path.h"
 #include "../analyze/model/cuda_names.h"
-#include "../analyze/exports/export.h"
+#include "../analyze/path/critical_path.h"
 #include "../analyze/path/path_index.h"
 #include "../analyze/reports/report.h"
 #include "../lib/clock.h"
-#include "../lib/count_of.h"
-#include "made_trace.h"
+#include "path_kit.h"
 #include "random_kit.h"
 #include "simulated_program.h"
 #include "small_trace.h"
@@ -153,49 +150,6 @@ static void events_that_are_not_on_record_are_inferred(void **state)
 
 /* --- by hand ----------------------------------------------------------------------------------------- */
 
-static uint32_t thread_of(struct nvt_trace *trace, int64_t tid)
-{
-    return small_thread(trace, 10, tid);
-}
-
-static void call(struct nvt_trace *trace, int64_t tid, const char *name, uint64_t correlation,
-                 int64_t start, int64_t end)
-{
-    const struct nvt_api api = {.start = start,
-                                .end = end,
-                                .thread = thread_of(trace, tid),
-                                .correlation = correlation,
-                                .name = nvt_strings_add_text(trace->strings, name)};
-    assert_int_not_equal(nvt_api_add(trace, &api), NVT_NONE);
-}
-
-static void os_call(struct nvt_trace *trace, uint32_t thread, const char *name, int64_t start,
-                    int64_t end)
-{
-    const struct nvt_os_call row = {.start = start,
-                                    .end = end,
-                                    .thread = thread,
-                                    .name = nvt_strings_add_text(trace->strings, name)};
-    assert_true(nvt_os_call_add(trace, &row) != NVT_NONE);
-}
-
-static void op(struct nvt_trace *trace, const char *name, uint32_t stream, uint64_t correlation,
-               int64_t start, int64_t end)
-{
-    const struct nvt_op op = {.start = start,
-                              .end = end,
-                              .process = nvt_trace_process(trace, 10),
-                              .stream = stream,
-                              .correlation = correlation,
-                              .name = nvt_strings_add_text(trace->strings, name),
-                              .short_name = nvt_strings_add_text(trace->strings, name),
-                              .thread = NVT_NONE,
-                              .launch = INT64_MIN,
-                              .detail = NVT_NONE,
-                              .kind = *name == '[' ? NVT_OP_MEMCPY : NVT_OP_KERNEL};
-    assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
-}
-
 /* "Host 0-10 main, Launch 10-12 a, …": kinds and times in us, then the range of a segment where it has one, else its
  * name. Frees the trace. */
 static void expect(struct nvt_trace *trace, int is_recorded, const char *expected)
@@ -237,9 +191,9 @@ static void launches_alone_are_not_enough(void **state)
 {
     (void)state;
     struct nvt_trace *trace = small_trace();
-    small_range(trace, thread_of(trace, 1), "", "main", 0, 400000, NVT_PUSH_POP);
-    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
-    op(trace, "a", 7, 1, 15000, 390000);
+    small_range(trace, path_thread_of(trace, 1), "", "main", 0, 400000, NVT_PUSH_POP);
+    path_call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
+    path_op(trace, "a", 7, 1, 15000, 390000);
     expect(trace, 0, "");
 }
 
@@ -248,13 +202,13 @@ static void copies_wait(void **state)
 {
     (void)state;
     struct nvt_trace *trace = small_trace();
-    small_range(trace, thread_of(trace, 1), "", "main", 0, 400000, NVT_PUSH_POP);
-    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
-    call(trace, 1, "cuLaunchKernel", 2, 12000, 18000);
-    op(trace, "a", 7, 2, 15000, 115000);
-    call(trace, 1, "cudaMemcpyAsync", 3, 50000, 130000);
-    call(trace, 1, "cuMemcpyDtoHAsync", 4, 51000, 129000);
-    op(trace, "[copy]", 7, 4, 116000, 126000);
+    small_range(trace, path_thread_of(trace, 1), "", "main", 0, 400000, NVT_PUSH_POP);
+    path_call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
+    path_call(trace, 1, "cuLaunchKernel", 2, 12000, 18000);
+    path_op(trace, "a", 7, 2, 15000, 115000);
+    path_call(trace, 1, "cudaMemcpyAsync", 3, 50000, 130000);
+    path_call(trace, 1, "cuMemcpyDtoHAsync", 4, 51000, 129000);
+    path_op(trace, "[copy]", 7, 4, 116000, 126000);
     expect_path(trace, "Host 0-10 main, CUDA Call 10-15 cudaLaunchKernel, Compute 15-115 a, "
                        "Gap 115-116 [copy], Copy 116-126 [copy], Wake-up 126-130 cudaMemcpyAsync, "
                        "Host 130-400 main");
@@ -266,18 +220,18 @@ static void files_and_locks_are_told(void **state)
 {
     (void)state;
     struct nvt_trace *trace = small_trace();
-    uint32_t thread = thread_of(trace, 1), other = thread_of(trace, 2);
+    uint32_t thread = path_thread_of(trace, 1), other = path_thread_of(trace, 2);
     small_range(trace, thread, "", "main", 0, 400000, NVT_PUSH_POP);
-    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
-    op(trace, "a", 7, 1, 15000, 115000);
-    call(trace, 1, "cudaDeviceSynchronize", 3, 50000, 120000);
+    path_call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
+    path_op(trace, "a", 7, 1, 15000, 115000);
+    path_call(trace, 1, "cudaDeviceSynchronize", 3, 50000, 120000);
     small_range(trace, thread, "", "load", 150000, 300000, NVT_PUSH_POP);
-    os_call(trace, thread, "poll", 30000, 40000);
-    os_call(trace, thread, "fopen", 130000, 170000);
-    os_call(trace, thread, "open", 135000, 145000);
-    os_call(trace, thread, "read", 200000, 250000);
-    os_call(trace, other, "pthread_cond_wait", 0, 390000);
-    os_call(trace, thread, "fsync", 395000, 500000);
+    path_os_call(trace, thread, "poll", 30000, 40000);
+    path_os_call(trace, thread, "fopen", 130000, 170000);
+    path_os_call(trace, thread, "open", 135000, 145000);
+    path_os_call(trace, thread, "read", 200000, 250000);
+    path_os_call(trace, other, "pthread_cond_wait", 0, 390000);
+    path_os_call(trace, thread, "fsync", 395000, 500000);
     expect_path(trace,
                 "Host 0-10 main, CUDA Call 10-15 cudaLaunchKernel, Compute 15-115 a, "
                 "Wake-up 115-120 cudaDeviceSynchronize, Host 120-130 main, OS Call 130-150 fopen, "
@@ -291,12 +245,12 @@ static void freeing_waits_for_all(void **state)
     (void)state;
     for (int outlasts = 0; outlasts < 2; outlasts++) {
         struct nvt_trace *trace = small_trace();
-        call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
-        op(trace, "a", 7, 1, 4000, 100000);
-        call(trace, 1, "cudaLaunchKernel", 2, 5000, 10000);
-        op(trace, "b", 8, 2, 9000, outlasts ? 300000 : 60000);
-        call(trace, 1, "cudaFree", 3, 20000, 105000);
-        small_range(trace, thread_of(trace, 1), "", "rest", 105000, 400000, NVT_PUSH_POP);
+        path_call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+        path_op(trace, "a", 7, 1, 4000, 100000);
+        path_call(trace, 1, "cudaLaunchKernel", 2, 5000, 10000);
+        path_op(trace, "b", 8, 2, 9000, outlasts ? 300000 : 60000);
+        path_call(trace, 1, "cudaFree", 3, 20000, 105000);
+        small_range(trace, path_thread_of(trace, 1), "", "rest", 105000, 400000, NVT_PUSH_POP);
         expect_path(trace, outlasts ? "CUDA Call 0-5 cudaLaunchKernel, "
                                       "CUDA Call 5-10 cudaLaunchKernel, Host 10-20 -, "
                                       "CUDA Call 20-105 cudaFree, Host 105-400 rest"
@@ -310,13 +264,13 @@ static void long_launches_are_no_stalls(void **state)
 {
     (void)state;
     struct nvt_trace *trace = small_trace();
-    call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
-    op(trace, "a", 7, 1, 4000, 6000);
-    call(trace, 1, "cudaLaunchKernel", 2, 10000, 900000);
-    op(trace, "b", 7, 2, 899000, 950000);
-    call(trace, 1, "cudaLaunchKernel", 3, 960000, 1000000);
-    op(trace, "c", 7, 3, 1003000, 1100000);
-    call(trace, 1, "cudaDeviceSynchronize", 4, 1001000, 1105000);
+    path_call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+    path_op(trace, "a", 7, 1, 4000, 6000);
+    path_call(trace, 1, "cudaLaunchKernel", 2, 10000, 900000);
+    path_op(trace, "b", 7, 2, 899000, 950000);
+    path_call(trace, 1, "cudaLaunchKernel", 3, 960000, 1000000);
+    path_op(trace, "c", 7, 3, 1003000, 1100000);
+    path_call(trace, 1, "cudaDeviceSynchronize", 4, 1001000, 1105000);
     expect_path(trace, "CUDA Call 0-5 cudaLaunchKernel, Host 5-10 -, "
                        "CUDA Call 10-900 cudaLaunchKernel, Host 900-960 -, "
                        "CUDA Call 960-1000 cudaLaunchKernel, Launch 1000-1003 c, "
@@ -329,10 +283,10 @@ static void what_is_not_on_record(void **state)
     (void)state;
     for (int behind = 0; behind < 2; behind++) {
         struct nvt_trace *trace = small_trace();
-        call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
-        op(trace, "a", 7, 1, 4000, behind ? 199000 : 150000);
-        call(trace, 1, "cudaLaunchKernel", 2, 5000, 10000);
-        op(trace, "b", 8, 2, 200000, 300000);
+        path_call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+        path_op(trace, "a", 7, 1, 4000, behind ? 199000 : 150000);
+        path_call(trace, 1, "cudaLaunchKernel", 2, 5000, 10000);
+        path_op(trace, "b", 8, 2, 200000, 300000);
         expect_path(trace, behind ? "CUDA Call 0-4 cudaLaunchKernel, Compute 4-199 a, "
                                     "Gap 199-200 b, Compute 200-300 b"
                                   : "CUDA Call 0-5 cudaLaunchKernel, "
@@ -348,12 +302,13 @@ static void a_full_queue_is_waited_for(void **state)
     struct nvt_trace *trace = small_trace();
     enum { QUEUE = 400 };
     for (int i = 0; i < QUEUE; i++) {
-        call(trace, 1, "cudaLaunchKernel", 1 + (uint64_t)i, 100 * i, 100 * i + 90);
-        op(trace, "a", 7, 1 + (uint64_t)i, 50 + 1000000 * i, 1000000 * i + 1000000);
+        path_call(trace, 1, "cudaLaunchKernel", 1 + (uint64_t)i, 100 * i, 100 * i + 90);
+        path_op(trace, "a", 7, 1 + (uint64_t)i, 50 + 1000000 * i, 1000000 * i + 1000000);
     }
-    call(trace, 1, "cudaLaunchKernel", 1000, 100 * QUEUE, 1002000);
-    op(trace, "b", 7, 1000, 1000000 * QUEUE + 50, 1000000 * QUEUE + 100);
-    small_range(trace, thread_of(trace, 1), "", "rest", 1002000, INT64_C(900000000), NVT_PUSH_POP);
+    path_call(trace, 1, "cudaLaunchKernel", 1000, 100 * QUEUE, 1002000);
+    path_op(trace, "b", 7, 1000, 1000000 * QUEUE + 50, 1000000 * QUEUE + 100);
+    small_range(trace, path_thread_of(trace, 1), "", "rest", 1002000, INT64_C(900000000),
+                NVT_PUSH_POP);
     expect_path(trace, "CUDA Call 0-0 cudaLaunchKernel, Compute 0-1000 a, "
                        "Wake-up 1000-1002 cudaLaunchKernel, "
                        "Host 1002-900000 rest");
@@ -365,9 +320,9 @@ static void waits_are_found_on_other_devices(void **state)
     (void)state;
     for (int is_context = 0; is_context < 2; is_context++) {
         struct nvt_trace *trace = small_trace();
-        call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
-        op(trace, "a", 15, 1, 4000, 500000);
-        call(trace, 1, "cudaWait", 2, 10000, 505000);
+        path_call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+        path_op(trace, "a", 15, 1, 4000, 500000);
+        path_call(trace, 1, "cudaWait", 2, 10000, 505000);
         const struct nvt_sync sync = {.start = 10000,
                                       .end = 505000,
                                       .process = nvt_trace_process(trace, 10),
@@ -388,14 +343,14 @@ static void polling_is_no_work(void **state)
 {
     (void)state;
     struct nvt_trace *trace = small_trace();
-    small_range(trace, thread_of(trace, 1), "", "before", 0, 100000, NVT_PUSH_POP);
+    small_range(trace, path_thread_of(trace, 1), "", "before", 0, 100000, NVT_PUSH_POP);
     for (int i = 0; i < 100; i++)
-        call(trace, 2, "cudaEventQuery", 100 + (uint64_t)i, 9000 * i, 9000 * i + 2000);
+        path_call(trace, 2, "cudaEventQuery", 100 + (uint64_t)i, 9000 * i, 9000 * i + 2000);
     for (int i = 0; i < 90; i++)
-        small_range(trace, thread_of(trace, 3), "", "busy", 10000 * i, 10000 * i + 3000,
+        small_range(trace, path_thread_of(trace, 3), "", "busy", 10000 * i, 10000 * i + 3000,
                     NVT_PUSH_POP);
-    call(trace, 1, "cudaLaunchKernel", 1, 300000, 310000);
-    op(trace, "a", 7, 1, 305000, 1000000);
+    path_call(trace, 1, "cudaLaunchKernel", 1, 300000, 310000);
+    path_op(trace, "a", 7, 1, 305000, 1000000);
     expect_path(trace, "Host 0-100 before, Host 100-300 -, CUDA Call 300-305 cudaLaunchKernel, "
                        "Compute 305-1000 a");
 }
@@ -405,12 +360,12 @@ static void threads_hand_over(void **state)
 {
     (void)state;
     struct nvt_trace *trace = small_trace();
-    small_range(trace, thread_of(trace, 1), "", "step", 0, 1000000, NVT_PUSH_POP);
-    small_range(trace, thread_of(trace, 1), "", "forward", 0, 300000, NVT_PUSH_POP);
-    small_range(trace, thread_of(trace, 2), "", "backward", 320000, 700000, NVT_PUSH_POP);
-    small_range(trace, thread_of(trace, 1), "", "optimizer", 710000, 900000, NVT_PUSH_POP);
-    call(trace, 1, "cudaLaunchKernel", 1, 890000, 900000);
-    op(trace, "a", 7, 1, 895000, 2000000);
+    small_range(trace, path_thread_of(trace, 1), "", "step", 0, 1000000, NVT_PUSH_POP);
+    small_range(trace, path_thread_of(trace, 1), "", "forward", 0, 300000, NVT_PUSH_POP);
+    small_range(trace, path_thread_of(trace, 2), "", "backward", 320000, 700000, NVT_PUSH_POP);
+    small_range(trace, path_thread_of(trace, 1), "", "optimizer", 710000, 900000, NVT_PUSH_POP);
+    path_call(trace, 1, "cudaLaunchKernel", 1, 890000, 900000);
+    path_op(trace, "a", 7, 1, 895000, 2000000);
     expect_path(trace, "Host 0-300 forward, Host 300-320 step, Host 320-700 backward, "
                        "Host 700-710 -, Host 710-890 optimizer, "
                        "CUDA Call 890-895 cudaLaunchKernel, Compute 895-2000 a");
@@ -422,16 +377,16 @@ static void who_is_waited_for_works_for_the_range_that_waits(void **state)
     (void)state;
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = small_trace();
-    small_range(trace, thread_of(trace, 1), "", "forward", 0, 100000, NVT_PUSH_POP);
-    small_range(trace, thread_of(trace, 1), "", "backward", 110000, 900000, NVT_PUSH_POP);
-    call(trace, 1, "cudaLaunchKernel", 1, 90000, 100000);
-    op(trace, "a", 7, 1, 95000, 105000);
+    small_range(trace, path_thread_of(trace, 1), "", "forward", 0, 100000, NVT_PUSH_POP);
+    small_range(trace, path_thread_of(trace, 1), "", "backward", 110000, 900000, NVT_PUSH_POP);
+    path_call(trace, 1, "cudaLaunchKernel", 1, 90000, 100000);
+    path_op(trace, "a", 7, 1, 95000, 105000);
     for (int i = 0; i < 6; i++) {
         const int64_t at = 200000 + 100000 * i;
-        call(trace, 2, "cudaLaunchKernel", 2 + (uint64_t)i, at, at + 10000);
-        op(trace, "b", 7, 2 + (uint64_t)i, at + 5000, at + 8000);
+        path_call(trace, 2, "cudaLaunchKernel", 2 + (uint64_t)i, at, at + 10000);
+        path_op(trace, "b", 7, 2 + (uint64_t)i, at + 5000, at + 8000);
     }
-    call(trace, 1, "cudaDeviceSynchronize", 9, 870000, 880000);
+    path_call(trace, 1, "cudaDeviceSynchronize", 9, 870000, 880000);
     small_trace_finish(trace);
     for (int is_by_thread = 0; is_by_thread < 2; is_by_thread++) {
         struct nvt_critical_paths paths;
@@ -443,7 +398,7 @@ static void who_is_waited_for_works_for_the_range_that_waits(void **state)
         for (uint32_t i = 0; i < paths.items[0].count; i++) {
             const struct nvt_path_segment *segment = &paths.items[0].segments[i];
             if (segment->kind == NVT_PATH_HOST && segment->range != NVT_NONE &&
-                segment->thread == thread_of(trace, 2) &&
+                segment->thread == path_thread_of(trace, 2) &&
                 !strcmp(nvt_name(trace, trace->ranges.name[segment->range]), "backward"))
                 host_ns += segment->end - segment->start;
         }
@@ -471,10 +426,10 @@ static void equal_times_cost_no_more(void **state)
                                   .recorded_stream = 7,
                                   .type = NVT_SYNC_WAIT_EVENT};
     for (uint64_t i = 0; i < 200000; i++) {
-        call(trace, 1, "cudaLaunchKernel", 10 + i, 5, 5);
-        op(trace, "a", 7, 10 + i, 5, 5);
+        path_call(trace, 1, "cudaLaunchKernel", 10 + i, 5, 5);
+        path_op(trace, "a", 7, 10 + i, 5, 5);
     }
-    call(trace, 1, "cudaEventRecord", 3, 0, 0);
+    path_call(trace, 1, "cudaEventRecord", 3, 0, 0);
     nvt_sync_add(trace, &sync);
     small_trace_finish(trace);
     int64_t started = nvt_monotonic_ns();
@@ -490,7 +445,7 @@ static void nothing_to_follow(void **state)
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_critical_paths paths;
     struct nvt_trace *trace = small_trace();
-    op(trace, "a", 7, 0, 0, 10);
+    path_op(trace, "a", 7, 0, 0, 10);
     small_trace_finish(trace);
     assert_int_equal(nvt_critical_paths_make(&paths, trace, NVT_BY_THREAD, &err), 0);
     assert_int_equal(paths.count, 0);
@@ -498,236 +453,6 @@ static void nothing_to_follow(void **state)
     nvt_critical_paths_free(&paths);
     nvt_trace_free(trace);
     expect_path(small_trace(), "");
-}
-
-/* --- the report -------------------------------------------------------------------------------------- */
-
-/* Its tables over a trace, which it frees. */
-static void report_on(struct nvt_trace *trace, struct nvt_tables *tables)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace input_trace = {.trace = trace};
-    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
-    assert_int_equal(nvt_report_make(nvt_report_find("critical_path"), &input, tables, &err), 0);
-    nvt_buffer_free(&input.notes);
-    nvt_trace_free(trace);
-}
-
-static double cell(const struct nvt_table *table, size_t row, const char *heading)
-{
-    size_t column = nvt_table_find(table, heading);
-    assert_true(column != SIZE_MAX);
-    return nvt_table_real(table, row, column);
-}
-
-static double sum_of(const struct nvt_table *table, const char *heading)
-{
-    double sum = 0;
-    for (size_t i = 0; i < nvt_table_rows(table); i++)
-        sum += cell(table, i, heading);
-    return sum;
-}
-
-/* The tables agree with each other. */
-static void check_sums(const struct nvt_tables *tables)
-{
-    static const char *const kinds[] = {
-        "Compute (%)", "Communication (%)", "Copy (%)",    "Gap (%)",     "Stall (%)",
-        "Launch (%)",  "CUDA Call (%)",     "Wake-up (%)", "OS Call (%)", "Host (%)"};
-    assert_int_equal(tables->count, 3);
-    const struct nvt_table *paths = tables->items[0], *names = tables->items[1];
-    size_t last = nvt_table_rows(paths) - 1;
-    for (size_t row = 0; row <= last; row++) {
-        double sum = 0;
-        for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
-            sum += cell(paths, row, kinds[i]);
-        assert_float_equal(sum, 100, 1e-6);
-    }
-    for (size_t i = 1; i < 3; i++) {
-        assert_float_equal(sum_of(tables->items[i], "Path (%)"), 100, 1e-6);
-        assert_float_equal(sum_of(tables->items[i], "On Path (ns)"), cell(paths, last, "Path (ns)"),
-                           0);
-    }
-    for (size_t i = 0; i < nvt_table_rows(names); i++)
-        assert_true(cell(names, i, "Hidden (%)") >= 0 && cell(names, i, "Hidden (%)") <= 100);
-}
-
-/* Loops of which it is known what they wait for. */
-static void loops_wait_for_what_they_wait_for(void **state)
-{
-    (void)state;
-    static const struct {
-        struct program program;
-        const char *heading;
-        double least;
-        const char *range;
-    } loops[] = {
-        {{.kernels = 20, .kernel_ns = 100000}, "Compute (%)", 90, ":iteration"},
-        {{.kernels = 20, .kernel_ns = 1000, .host_ns = 2000000}, "Host (%)", 90, ":iteration"},
-        {{.kernels = 100, .kernel_ns = 1000, .launch_ns = 10000},
-         "CUDA Call (%)",
-         90,
-         ":iteration"},
-        {{.kernels = 2, .kernel_ns = 1000, .communication_ns = 900000},
-         "Communication (%)",
-         90,
-         ":iteration"},
-        {{.kernels = 2, .kernel_ns = 1000, .copies = 4, .copy_ns = 900000, .copy_bytes = 1 << 20},
-         "Copy (%)",
-         90,
-         ":iteration"},
-        {{.kernels = 4, .kernel_ns = 1000, .stall_ns = 5000000}, "Stall (%)", 90, ":iteration"},
-    };
-    for (size_t i = 0; i < NVT_COUNT_OF(loops); i++) {
-        struct nvt_tables tables = {0};
-        report_on(make_program(&loops[i].program), &tables);
-        check_sums(&tables);
-        assert_int_equal(nvt_table_rows(tables.items[0]), 2);
-        assert_string_equal(
-            nvt_table_text(tables.items[0], 1, nvt_table_find(tables.items[0], "Part")),
-            "last 16 iterations");
-        double share = cell(tables.items[0], 1, loops[i].heading);
-        if (share < loops[i].least)
-            fail_msg("loop %zu: %s is %.1f", i, loops[i].heading, share);
-        assert_string_equal(
-            nvt_table_text(tables.items[2], 0, nvt_table_find(tables.items[2], "Range")),
-            loops[i].range);
-        nvt_tables_free(&tables);
-    }
-}
-
-/* Functions in samples of the host where it is on the path: not beside a kernel that is waited for. */
-static void functions_on_the_path_are_listed(void **state)
-{
-    (void)state;
-    struct maker maker = make_begin();
-    struct nvt_tables tables = {0};
-    uint32_t load = make_function(&maker, 0, "load (data.py:7)", NULL);
-    uint32_t poll = make_function(&maker, 0, "poll", "/lib/libc.so.6");
-    for (int i = 0; i < 8; i++) {
-        int64_t start = maker.now;
-        make_sample(&maker, 0, start + 300000, 300000, load);
-        make_sample(&maker, 0, start + 400000, 100000, poll);
-        maker.now += 500000;
-        make_launch(&maker, "gemm", 400000);
-        make_sample(&maker, 0, maker.now + 100000, 100000, poll);
-        make_wait(&maker);
-        make_range(&maker, "iteration", start);
-    }
-    report_on(make_end(&maker), &tables);
-    assert_int_equal(tables.count, 4);
-    const struct nvt_table *code = tables.items[3];
-    assert_string_equal(nvt_table_title(code),
-                        "Host code on the critical path, in these iterations (8 samples)");
-    assert_int_equal(nvt_table_rows(code), 2);
-    assert_string_equal(nvt_table_text(code, 0, nvt_table_find(code, "Function")),
-                        "load (data.py)");
-    assert_true(cell(code, 0, "Of Host Code (%)") == 75);
-    assert_true(cell(code, 0, "CPU Time (ns)") == 4 * 300000);
-    assert_true(cell(code, 1, "Samples") == 4);
-    nvt_tables_free(&tables);
-}
-
-/* An OS call has one row, with all of its time, as a CUDA call has. */
-static void os_calls_have_one_row_each(void **state)
-{
-    (void)state;
-    struct nvt_trace *trace = small_trace();
-    struct nvt_tables tables = {0};
-    const uint32_t thread = thread_of(trace, 1);
-    size_t found = 0;
-    small_range(trace, thread, "", "main", 0, 400000, NVT_PUSH_POP);
-    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
-    op(trace, "a", 7, 1, 15000, 115000);
-    call(trace, 1, "cudaDeviceSynchronize", 3, 50000, 120000);
-    os_call(trace, thread, "poll", 30000, 40000);
-    os_call(trace, thread, "read", 200000, 250000);
-    small_trace_finish(trace);
-    report_on(trace, &tables);
-    const struct nvt_table *names = tables.items[1];
-    const size_t name = nvt_table_find(names, "Name");
-    assert_true(sum_of(names, "Path (%)") < 100.01);
-    for (size_t i = 0; i < nvt_table_rows(names); i++)
-        if (!strcmp(nvt_table_text(names, i, name), "read")) {
-            found++;
-            assert_true(cell(names, i, "On Path (ns)") == 50000);
-            assert_true(cell(names, i, "Total Time (ns)") == 50000);
-        }
-    assert_int_equal(found, 1);
-    nvt_tables_free(&tables);
-}
-
-/* Of several processes the time on the path is more than passed: the tables say why. */
-static void paths_of_several_processes_are_added_up(void **state)
-{
-    (void)state;
-    static const struct program program = {.kernels = 20, .kernel_ns = 100000};
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace traces[] = {{.trace = make_program(&program)},
-                                       {.trace = make_program(&program)}};
-    for (size_t count = 1; count <= 2; count++) {
-        struct nvt_input input = {.traces = traces, .trace_count = count};
-        struct nvt_tables tables = {0};
-        assert_int_equal(nvt_report_make(nvt_report_find("critical_path"), &input, &tables, &err),
-                         0);
-        assert_string_equal(nvt_table_title(tables.items[1]),
-                            count > 1 ? "Critical paths by operation, added up, in these iterations"
-                                      : "Critical path by operation, in these iterations");
-        assert_string_equal(nvt_table_title(tables.items[2]),
-                            count > 1 ? "Critical paths by range, added up, in these iterations"
-                                      : "Critical path by range, in these iterations");
-        nvt_buffer_free(&input.notes);
-        nvt_tables_free(&tables);
-    }
-    nvt_trace_free(traces[0].trace);
-    nvt_trace_free(traces[1].trace);
-}
-
-/* In Chrome's trace events: an event a step, in a row of its own. */
-static void steps_are_events(void **state)
-{
-    (void)state;
-    static struct simulated sim;
-    struct nvt_critical_paths paths;
-    struct nvt_error err = NVT_ERROR_INIT;
-    char *text = NULL;
-    size_t size, events = 0;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    simulated_make(&sim, 7, 300, 3, 2);
-    simulated_run(&sim);
-    struct nvt_trace *trace = simulated_trace(&sim, 0);
-    assert_int_equal(nvt_exporter_chrome_path.write(trace, out, &err), 0);
-    assert_int_equal(fclose(out), 0);
-    assert_int_equal(nvt_critical_paths_make(&paths, trace, NVT_BY_THREAD, &err), 0);
-    for (const char *at = text; (at = strstr(at, "\"cat\":\"" NVT_EXPORT_PATH "\"")) != NULL; at++)
-        events++;
-    assert_int_equal(events, paths.items[0].count);
-    assert_non_null(strstr(text, "\"name\":\"critical path\""));
-    assert_non_null(strstr(text, "{\"kind\":\"Compute\",\"range\":\""));
-    nvt_critical_paths_free(&paths);
-    nvt_trace_free(trace);
-    free(text);
-}
-
-/* Whatever it is: the path of a program without iterations, step by step. */
-static void every_step_is_listed(void **state)
-{
-    (void)state;
-    struct nvt_tables tables = {0};
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace input_trace = {
-        .trace = make_program(&(struct program){.kernels = 10, .kernel_ns = 50000, .backward = 4})};
-    struct nvt_input input = {.traces = &input_trace, .trace_count = 1};
-    assert_int_equal(nvt_report_make(nvt_report_find("critical_path_trace"), &input, &tables, &err),
-                     0);
-    assert_int_equal(nvt_report_make(nvt_report_find("critical_path"), &input, &tables, &err), 0);
-    assert_true(nvt_table_rows(tables.items[0]) > 100);
-    assert_float_equal(sum_of(tables.items[0], "Duration (ns)"),
-                       cell(tables.items[1], 0, "Path (ns)"), 0);
-    nvt_tables_free(&tables);
-    nvt_buffer_free(&input.notes);
-    nvt_trace_free(input_trace.trace);
 }
 
 int main(void)
@@ -748,12 +473,6 @@ int main(void)
         cmocka_unit_test(who_is_waited_for_works_for_the_range_that_waits),
         cmocka_unit_test(equal_times_cost_no_more),
         cmocka_unit_test(nothing_to_follow),
-        cmocka_unit_test(loops_wait_for_what_they_wait_for),
-        cmocka_unit_test(os_calls_have_one_row_each),
-        cmocka_unit_test(paths_of_several_processes_are_added_up),
-        cmocka_unit_test(functions_on_the_path_are_listed),
-        cmocka_unit_test(every_step_is_listed),
-        cmocka_unit_test(steps_are_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

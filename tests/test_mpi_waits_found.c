@@ -265,14 +265,14 @@ static void calls_count_where_waits_do(void **state)
     char text[32];
     double waits = 0, calls = 0, part = 0;
     assert_int_equal(sscanf(late.items[0].evidence, "%lf waits", &waits), 1);
-    const char *mpi_job_at = strstr(mpi.items[0].evidence, "% of that time, ");
-    assert_non_null(mpi_job_at);
-    assert_int_equal(sscanf(mpi_job_at, "%% of that time, %lf %31s", &calls, text), 2);
+    const char *at = strstr(mpi.items[0].evidence, "% of that time, ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "%% of that time, %lf %31s", &calls, text), 2);
     assert_true(fabs(waits - calls) < 1);
-    mpi_job_at = strstr(mpi.items[0].evidence, "; ");
-    mpi_job_at = mpi_job_at ? strstr(mpi_job_at + 1, " others, or for the network; ") : NULL;
-    assert_non_null(mpi_job_at);
-    assert_int_equal(sscanf(mpi_job_at, " others, or for the network; %lf", &part), 1);
+    at = strstr(mpi.items[0].evidence, "; ");
+    at = at ? strstr(at + 1, " others, or for the network; ") : NULL;
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, " others, or for the network; %lf", &part), 1);
     /* One of two ranks. */
     assert_true(fabs(part - 50 * late.items[0].cost_ns / late.items[0].whole_ns) <= 1);
     free(late.items);

@@ -1,6 +1,4 @@
-/*
- * `record --trace osrt`: calls of the operating system's libraries, of a program that knows what it calls.
- */
+/* `record --trace osrt`: calls of the operating system's libraries, of a program that knows what it calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,62 +9,19 @@
 
 #include <cmocka.h>
 
-#include <dlfcn.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include "../lib/count_of.h"
 #include "../lib/os_calls.h"
-#include "read_kit.h"
+#include "osrt_kit.h"
 #include "record_kit.h"
-
-/* The program, recorded with these levels and options of two words at most; its output is the caller's. */
-static struct cli_result run(const char *what, const char *levels, const char *option,
-                             const char *value)
-{
-    const char *argv[16] = {"nvtally", "record", "--trace", levels, "-o", recorded_path()};
-    size_t count = 6;
-    if (option)
-        argv[count++] = option;
-    if (value)
-        argv[count++] = value;
-    argv[count++] = "--";
-    argv[count++] = cli_client("os_calls");
-    argv[count++] = what;
-    argv[count++] = cli_folder;
-    return cli_run(argv);
-}
 
 /* The trace of it; it found nothing wrong. */
 static struct nvt_trace *record(const char *what, const char *levels)
 {
-    struct cli_result result = run(what, levels, NULL, NULL);
+    struct cli_result result = osrt_run(what, levels, NULL, NULL);
     cli_expect_status(&result, 0);
     assert_null(strstr(result.err, "lost"));
     cli_result_free(&result);
     return recorded_trace();
-}
-
-/* The n-th call of that name in its thread's order, from 0; NVT_NONE: there are not as many. */
-static uint32_t call(const struct nvt_trace *trace, const char *name, unsigned n)
-{
-    for (uint32_t i = 0; i < trace->os_calls.count; i++)
-        if (!strcmp(nvt_name(trace, trace->os_calls.name[i]), name) && !n--)
-            return i;
-    return NVT_NONE;
-}
-
-static uint32_t count(const struct nvt_trace *trace, const char *name)
-{
-    uint32_t n = 0;
-    while (call(trace, name, n) != NVT_NONE)
-        n++;
-    return n;
-}
-
-static int64_t length(const struct nvt_trace *trace, uint32_t row)
-{
-    return trace->os_calls.end[row] - trace->os_calls.start[row];
 }
 
 static const char *file(const struct nvt_trace *trace, uint32_t row)
@@ -77,7 +32,7 @@ static const char *file(const struct nvt_trace *trace, uint32_t row)
 static void expect_file(const struct nvt_trace *trace, const char *name, unsigned n,
                         const char *where, uint64_t bytes)
 {
-    uint32_t row = call(trace, name, n);
+    uint32_t row = osrt_call(trace, name, n);
     assert_int_not_equal(row, NVT_NONE);
     assert_string_equal(file(trace, row), *where ? cli_in(cli_folder, where) : "");
     assert_int_equal(trace->os_calls.bytes[row], bytes);
@@ -98,16 +53,16 @@ static void calls_know_their_files(void **state)
     expect_file(trace, "write", 2, "third", BYTES / 8);
     expect_file(trace, "write", 3, "third", BYTES / 16);
     expect_file(trace, "fread", 0, "first", BYTES);
-    uint32_t made = call(trace, "write", 4), memory = call(trace, "write", 5);
+    uint32_t made = osrt_call(trace, "write", 4), memory = osrt_call(trace, "write", 5);
     assert_non_null(strstr(file(trace, made), "/made"));
     assert_int_equal(trace->os_calls.bytes[made], BYTES / 32);
     assert_non_null(strstr(file(trace, memory), "memfd:memory"));
     assert_int_equal(trace->os_calls.bytes[memory], BYTES / 64);
-    uint32_t listed = call(trace, "readdir", 0);
+    uint32_t listed = osrt_call(trace, "readdir", 0);
     if (listed != NVT_NONE)
         assert_string_equal(file(trace, listed), cli_folder);
-    assert_int_equal(trace->os_calls.result[call(trace, "write", 1)], BYTES / 4);
-    assert_int_equal(trace->os_calls.result[call(trace, "fread", 0)], BYTES / 4);
+    assert_int_equal(trace->os_calls.result[osrt_call(trace, "write", 1)], BYTES / 4);
+    assert_int_equal(trace->os_calls.result[osrt_call(trace, "fread", 0)], BYTES / 4);
     for (uint32_t i = 0; i < trace->os_calls.count; i++)
         assert_string_equal(nvt_name(trace, trace->os_calls.caller[i]), "os_calls");
     nvt_trace_free(trace);
@@ -131,7 +86,7 @@ static void locks_are_those_that_are_waited_for(void **state)
 {
     void *mutex, *rwlock;
     (void)state;
-    struct cli_result result = run("locks", "osrt", "--osrt-threshold", "5000000");
+    struct cli_result result = osrt_run("locks", "osrt", "--osrt-threshold", "5000000");
     cli_expect_status(&result, 0);
     assert_int_equal(sscanf(result.out, "%p %p", &mutex, &rwlock), 2);
     cli_result_free(&result);
@@ -143,9 +98,9 @@ static void locks_are_those_that_are_waited_for(void **state)
                     {"pthread_rwlock_rdlock", (uint64_t)(uintptr_t)rwlock},
                     {"mtx_lock", 0}};
     for (size_t i = 0; i < NVT_COUNT_OF(expected); i++) {
-        uint32_t row = call(trace, expected[i].name, 0);
-        assert_int_equal(count(trace, expected[i].name), 1);
-        assert_true(length(trace, row) >= 5000000 && length(trace, row) < 2000000000);
+        uint32_t row = osrt_call(trace, expected[i].name, 0);
+        assert_int_equal(osrt_count(trace, expected[i].name), 1);
+        assert_true(osrt_length(trace, row) >= 5000000 && osrt_length(trace, row) < 2000000000);
         if (expected[i].address)
             assert_int_equal(trace->os_calls.address[row], expected[i].address);
         assert_true(trace->os_calls.address[row]);
@@ -165,7 +120,7 @@ static void locks_know_their_holders(void **state)
     void *lock, *signal;
     unsigned holder, locks = 0, signals = 0;
     (void)state;
-    struct cli_result result = run("semaphores", "osrt", "--osrt-threshold", "0");
+    struct cli_result result = osrt_run("semaphores", "osrt", "--osrt-threshold", "0");
     cli_expect_status(&result, 0);
     assert_int_equal(sscanf(result.out, "%p %p %u", &lock, &signal, &holder), 3);
     cli_result_free(&result);
@@ -180,10 +135,10 @@ static void locks_know_their_holders(void **state)
     assert_int_equal(locks, 2);
     assert_int_equal(signals, 2); /* nobody had it before: it is no lock */
     nvt_trace_free(trace);
-    result = run("locks", "osrt", "--osrt-threshold", "5000000");
+    result = osrt_run("locks", "osrt", "--osrt-threshold", "5000000");
     cli_result_free(&result);
     trace = recorded_trace();
-    uint32_t row = call(trace, "pthread_mutex_lock", 0);
+    uint32_t row = osrt_call(trace, "pthread_mutex_lock", 0);
     uint32_t name = NVT_NONE;
     for (uint32_t i = 0; i < trace->threads.count; i++)
         if (trace->threads.tid[i] == (int64_t)trace->os_calls.holder[row])
@@ -206,11 +161,11 @@ static void waits_have_their_names_and_lengths(void **state)
     (void)state;
     struct nvt_trace *trace = record("sleeps", "osrt");
     for (size_t i = 0; i < NVT_COUNT_OF(names); i++) {
-        uint32_t row = call(trace, names[i], 0);
+        uint32_t row = osrt_call(trace, names[i], 0);
         assert_int_not_equal(row, NVT_NONE);
-        assert_true(length(trace, row) >= 18000000);
+        assert_true(osrt_length(trace, row) >= 18000000);
     }
-    assert_int_equal(trace->os_calls.result[call(trace, "futex", 0)], -1);
+    assert_int_equal(trace->os_calls.result[osrt_call(trace, "futex", 0)], -1);
     nvt_trace_free(trace);
 }
 
@@ -220,14 +175,14 @@ static void sockets_and_pipes_are_told_by_their_ends(void **state)
     (void)state;
     struct nvt_trace *trace = record("sockets", "osrt");
     snprintf(door, sizeof(door), "socket %s", cli_in(cli_folder, "door"));
-    assert_string_equal(file(trace, call(trace, "send", 0)), "socket");
-    assert_int_equal(trace->os_calls.bytes[call(trace, "recv", 0)], 100000);
-    uint32_t sent = call(trace, "write", 0);
+    assert_string_equal(file(trace, osrt_call(trace, "send", 0)), "socket");
+    assert_int_equal(trace->os_calls.bytes[osrt_call(trace, "recv", 0)], 100000);
+    uint32_t sent = osrt_call(trace, "write", 0);
     if (trace->os_calls.bytes[sent] != 100000) /* the one that fails may have taken as long */
-        sent = call(trace, "write", 1);
-    assert_string_equal(file(trace, call(trace, "connect", 0)), door);
+        sent = osrt_call(trace, "write", 1);
+    assert_string_equal(file(trace, osrt_call(trace, "connect", 0)), door);
     assert_string_equal(file(trace, sent), door); /* it has another end since it was connected */
-    uint32_t piped = call(trace, "read", 0);
+    uint32_t piped = osrt_call(trace, "read", 0);
     assert_string_equal(file(trace, piped), "pipe");
     assert_int_equal(trace->os_calls.bytes[piped], 60000);
     nvt_trace_free(trace);
@@ -238,12 +193,12 @@ static void output_stays_as_it_is(void **state)
     (void)state;
     struct cli_result alone =
         cli_run((const char *const[]){cli_client("os_calls"), "prints", cli_folder, NULL});
-    struct cli_result recorded = run("prints", "osrt", "--osrt-threshold", "0");
+    struct cli_result recorded = osrt_run("prints", "osrt", "--osrt-threshold", "0");
     assert_string_equal(alone.out, recorded.out);
     struct nvt_trace *trace = recorded_trace();
     /* As fortified programs are compiled, or not. */
-    uint32_t prints = count(trace, "printf") + count(trace, "__printf_chk");
-    uint32_t streams = count(trace, "fprintf") + count(trace, "__fprintf_chk");
+    uint32_t prints = osrt_count(trace, "printf") + osrt_count(trace, "__printf_chk");
+    uint32_t streams = osrt_count(trace, "fprintf") + osrt_count(trace, "__fprintf_chk");
     assert_int_equal(prints, 1);
     assert_int_equal(streams, 1);
     uint64_t bytes = 0;
@@ -266,19 +221,19 @@ static void children_have_their_own_calls(void **state)
 {
     (void)state;
     struct nvt_trace *trace = record("processes", "osrt");
-    uint32_t parent = process_of(trace, call(trace, "waitpid", 0));
+    uint32_t parent = process_of(trace, osrt_call(trace, "waitpid", 0));
     expect_file(trace, "write", 0, "child", BYTES);
-    assert_int_not_equal(process_of(trace, call(trace, "write", 0)), parent);
+    assert_int_not_equal(process_of(trace, osrt_call(trace, "write", 0)), parent);
     /* Asked for again, its name would be "kept (deleted)". */
     expect_file(trace, "write", 1, "kept", BYTES);
     expect_file(trace, "write", 2, "kept", BYTES);
-    assert_int_equal(count(trace, "fork"), 1);
-    assert_int_equal(process_of(trace, call(trace, "fork", 0)), parent);
-    assert_int_equal(count(trace, "usleep"), 1);
-    assert_int_not_equal(process_of(trace, call(trace, "usleep", 0)), parent);
-    assert_int_equal(count(trace, "waitpid"), 3);
-    assert_int_equal(count(trace, "system"), 1);
-    assert_int_equal(count(trace, "posix_spawn"), 1);
+    assert_int_equal(osrt_count(trace, "fork"), 1);
+    assert_int_equal(process_of(trace, osrt_call(trace, "fork", 0)), parent);
+    assert_int_equal(osrt_count(trace, "usleep"), 1);
+    assert_int_not_equal(process_of(trace, osrt_call(trace, "usleep", 0)), parent);
+    assert_int_equal(osrt_count(trace, "waitpid"), 3);
+    assert_int_equal(osrt_count(trace, "system"), 1);
+    assert_int_equal(osrt_count(trace, "posix_spawn"), 1);
     for (uint32_t i = 0; i < trace->os_calls.count; i++)
         assert_false(trace->os_calls.flags[i]);
     nvt_trace_free(trace);
@@ -288,22 +243,23 @@ static void children_have_their_own_calls(void **state)
 static void calls_that_are_left(void **state)
 {
     (void)state;
-    struct cli_result result = run("leaves", "osrt", "--osrt-threshold", "0");
+    struct cli_result result = osrt_run("leaves", "osrt", "--osrt-threshold", "0");
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
-    assert_int_equal(count(trace, "pthread_join"), 1);
-    assert_int_equal(count(trace, "sleep"), 1); /* in which its thread was cancelled */
-    assert_int_equal(trace->os_calls.result[call(trace, "sleep", 0)], -1);
+    assert_int_equal(osrt_count(trace, "pthread_join"), 1);
+    assert_int_equal(osrt_count(trace, "sleep"), 1); /* in which its thread was cancelled */
+    assert_int_equal(trace->os_calls.result[osrt_call(trace, "sleep", 0)], -1);
     for (uint32_t i = 0; i < trace->os_calls.count; i++)
         assert_false(trace->os_calls.flags[i]);
-    assert_int_equal(count(trace, "usleep"), 1 + 3 + 1);
-    uint32_t last = call(trace, "usleep", count(trace, "usleep") - 1);
-    assert_true(length(trace, last) >= 9000000);
+    assert_int_equal(osrt_count(trace, "usleep"), 1 + 3 + 1);
+    uint32_t last = osrt_call(trace, "usleep", osrt_count(trace, "usleep") - 1);
+    assert_true(osrt_length(trace, last) >= 9000000);
     assert_int_equal(trace->os_calls.result[last], -1);
     /* The empty write to standard error happened within it. */
-    for (unsigned n = 0; n < count(trace, "write"); n++)
-        assert_true(trace->os_calls.start[call(trace, "write", n)] >= trace->os_calls.end[last]);
+    for (unsigned n = 0; n < osrt_count(trace, "write"); n++)
+        assert_true(trace->os_calls.start[osrt_call(trace, "write", n)] >=
+                    trace->os_calls.end[last]);
     nvt_trace_free(trace);
 }
 
@@ -312,7 +268,7 @@ static void threads_do_not_mix_their_files(void **state)
 {
     enum { THREADS = 8, ROUNDS = 500 };
     (void)state;
-    struct cli_result result = run("busy", "osrt", "--osrt-threshold", "0");
+    struct cli_result result = osrt_run("busy", "osrt", "--osrt-threshold", "0");
     cli_expect_status(&result, 0);
     assert_null(strstr(result.err, "lost"));
     cli_result_free(&result);
@@ -351,17 +307,17 @@ static void a_killed_process_was_in_a_call(void **state)
     assert_string_equal(result.out, "hangs\n");
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
-    uint32_t lock = call(trace, "pthread_mutex_lock", 0);
+    uint32_t lock = osrt_call(trace, "pthread_mutex_lock", 0);
     uint32_t reading = NVT_NONE;
-    for (unsigned n = 0; n < count(trace, "read"); n++)
-        if (trace->os_calls.flags[call(trace, "read", n)])
-            reading = call(trace, "read", n);
+    for (unsigned n = 0; n < osrt_count(trace, "read"); n++)
+        if (trace->os_calls.flags[osrt_call(trace, "read", n)])
+            reading = osrt_call(trace, "read", n);
     assert_int_not_equal(reading, NVT_NONE);
     assert_int_equal(trace->os_calls.flags[lock], NVT_RANGE_UNCLOSED);
     assert_true(trace->os_calls.address[lock]);
     assert_string_equal(file(trace, reading), "pipe");
     assert_string_equal(nvt_name(trace, trace->os_calls.caller[reading]), "os_calls");
-    assert_true(length(trace, reading) > 500000000 && length(trace, lock) > 500000000);
+    assert_true(osrt_length(trace, reading) > 500000000 && osrt_length(trace, lock) > 500000000);
     assert_int_equal(process_of(trace, lock), process_of(trace, reading));
     assert_int_not_equal(trace->os_calls.thread[lock], trace->os_calls.thread[reading]);
     nvt_trace_free(trace);
@@ -378,7 +334,7 @@ static void diagnose_names_the_lock_and_the_file(void **state)
 {
     char lock[40];
     (void)state;
-    struct cli_result result = run("contended", "nvtx,osrt", NULL, NULL);
+    struct cli_result result = osrt_run("contended", "nvtx,osrt", NULL, NULL);
     cli_expect_status(&result, 0);
     snprintf(lock, sizeof(lock), "%.*s", (int)strcspn(result.out, "\n"), result.out);
     cli_result_free(&result);
@@ -415,194 +371,11 @@ static void an_open_that_hangs_has_its_path(void **state)
         "KILL", "1", cli_client("os_calls"), "hangs-in-open", cli_folder, NULL});
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
-    uint32_t row = call(trace, "open", 0);
+    uint32_t row = osrt_call(trace, "open", 0);
     assert_int_not_equal(row, NVT_NONE);
     assert_int_equal(trace->os_calls.flags[row], NVT_RANGE_UNCLOSED);
     assert_string_equal(file(trace, row), cli_in(cli_folder, "fifo"));
     nvt_trace_free(trace);
-}
-
-static void only_what_is_captured(void **state)
-{
-    (void)state;
-    struct cli_result result = run("ranges", "nvtx,osrt", "--capture", "wanted");
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    assert_int_equal(trace->os_calls.count, 1);
-    assert_true(length(trace, 0) >= 20000000);
-    nvt_trace_free(trace);
-}
-
-/* A flight recorder forgets calls as it does events. */
-static void the_latest_part_alone(void **state)
-{
-    (void)state;
-    struct cli_result result = run("many", "osrt", "--max-age", "200ms");
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    uint32_t calls = count(trace, "usleep");
-    assert_true(calls > 20 && calls < 3000);
-    nvt_trace_free(trace);
-}
-
-static void a_threshold_leaves_out_what_is_shorter(void **state)
-{
-    (void)state;
-    struct cli_result result = run("ranges", "osrt", "--osrt-threshold", "15000000");
-    cli_expect_status(&result, 0);
-    struct nvt_trace *trace = recorded_trace();
-    char told[32];
-    uint32_t slept = 0, kept = trace->os_calls.count;
-    snprintf(told, sizeof(told), ", %u OS call", kept);
-    assert_non_null(strstr(result.err, told));
-    cli_result_free(&result);
-    /* It sleeps for 20 ms once. On a busy machine other calls may take as long. */
-    for (uint32_t i = 0; i < kept; i++) {
-        assert_true(length(trace, i) >= 15000000);
-        slept += !strcmp(nvt_name(trace, trace->os_calls.name[i]), "usleep") &&
-                 length(trace, i) >= 20000000;
-    }
-    assert_true(slept > 0);
-    nvt_trace_free(trace);
-    result = run("ranges", "osrt", "--osrt-threshold", "0");
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    trace = recorded_trace();
-    assert_true(trace->os_calls.count > kept);
-    nvt_trace_free(trace);
-    result = run("ranges", "osrt", "--osrt-threshold", "1000000000000");
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "no OS calls were recorded"));
-    cli_result_free(&result);
-    static const char *const wrong[] = {"-1", "", "1ms", "1000000000001", "99999999999999999999"};
-    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
-        result = run("ranges", "osrt", "--osrt-threshold", wrong[i]);
-        cli_expect_failure(&result, "--osrt-threshold");
-        cli_result_free(&result);
-    }
-    result = run("ranges", "nvtx", "--osrt-threshold", "1000");
-    cli_expect_failure(&result, "--osrt-threshold needs --trace osrt");
-    cli_result_free(&result);
-}
-
-/* Behind a strict seccomp() the least question to the system is the end. */
-static void a_restricted_process_goes_on(void **state)
-{
-    (void)state;
-    struct cli_result result = run("restricted", "osrt", "--osrt-threshold", "0");
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "before\n"));
-    cli_result_free(&result);
-}
-
-/* Those with a name are the first 65,000 and some. */
-static uint32_t count_of_access(const struct nvt_trace *trace)
-{
-    const struct nvt_os_calls *calls = &trace->os_calls;
-    uint32_t all = 0, named = 0;
-    for (uint32_t i = 0; i < calls->count; i++) {
-        int is_one = !strcmp(nvt_name(trace, calls->name[i]), "access");
-        all += is_one != 0;
-        named += is_one && calls->file[i];
-        assert_true(!is_one || !calls->file[i] || named == all);
-    }
-    assert_true(named > 65000 && named < 65536);
-    return all;
-}
-
-static struct cli_result run_with_library(const char *what, const char *variable)
-{
-    char value[4200];
-    snprintf(value, sizeof(value), "%s=%s", variable, cli_built("tests/osrt-library.so"));
-    /* With AddressSanitizer, nvtally itself has the library in front of that. */
-    const char *const environment[] = {value, "OSRT_CONSTRUCTOR=1",
-                                       "ASAN_OPTIONS=verify_asan_link_order=0", NULL};
-    const struct cli_options options = {.environment = environment, .timeout_s = 20};
-    return cli_run_with(&options, (const char *const[]){
-                                      "nvtally", "record", "--trace", "osrt", "-o", recorded_path(),
-                                      "--", cli_client("os_calls"), what, cli_folder, NULL});
-}
-
-/* A constructor waits for a thread while the linker is locked: nobody may look anything up then. */
-static void constructors_may_wait(void **state)
-{
-    (void)state;
-    struct cli_result result = run_with_library("loads", "OSRT_LIBRARY");
-    assert_false(result.timed_out);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    uint32_t waits = call(trace, "poll", 0);
-    assert_int_not_equal(waits, NVT_NONE);
-    assert_string_equal(nvt_name(trace, trace->os_calls.caller[waits]), "osrt-library.so");
-    nvt_trace_free(trace);
-}
-
-/* Calls go on to whoever stands behind us, and not to libc at once. */
-static void others_in_front_of_libc_stay_there(void **state)
-{
-    (void)state;
-    struct cli_result result = run_with_library("sleeps", "LD_PRELOAD");
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "passed through\n"));
-    cli_result_free(&result);
-}
-
-static void names_come_to_an_end(void **state)
-{
-    (void)state;
-    struct cli_result result = run("names", "osrt", "--osrt-threshold", "0");
-    cli_expect_status(&result, 0);
-    assert_null(strstr(result.err, "lost"));
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    assert_int_equal(count_of_access(trace), 70000);
-    nvt_trace_free(trace);
-}
-
-/* Every name is one of libc's: what is mistyped would never be called. */
-static void names_are_those_of_libc(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < NVT_OS_CALLS; i++) {
-        if (i == NVT_OS_CALL_futex)
-            continue;
-        if (!dlsym(RTLD_DEFAULT, nvt_os_calls[i].name))
-            fail_msg("%s is none", nvt_os_calls[i].name);
-        assert_ptr_equal(nvt_os_call_find(nvt_os_calls[i].name), &nvt_os_calls[i]);
-        assert_int_not_equal(nvt_os_calls[i].kind, NVT_OS_OTHER);
-    }
-    assert_null(nvt_os_call_find("getpid"));
-}
-
-/* Programs of several processes, shells and threads: the same output and status. */
-static void shells_go_on_as_before(void **state)
-{
-    static const char script[] =
-        "for i in 1 2 3; do echo $i | cat | wc -c; done; ls / | head -n 1; "
-        "(exit 3) || echo $?; exec cat /proc/self/status 2>&1 | head -n 1";
-    (void)state;
-    struct cli_result alone = cli_run((const char *const[]){"sh", "-c", script, NULL});
-    struct cli_result recorded =
-        cli_run((const char *const[]){"nvtally", "record", "--trace", "osrt", "-o", recorded_path(),
-                                      "--", "sh", "-c", script, NULL});
-    assert_string_equal(alone.out, recorded.out);
-    assert_int_equal(alone.status, recorded.status);
-    assert_null(strstr(recorded.err, "lost"));
-    cli_result_free(&alone);
-    cli_result_free(&recorded);
-}
-
-static int set_up(void **state)
-{
-    return cli_folder_set_up(state) || recorded_set_up(state);
-}
-
-static int tear_down(void **state)
-{
-    return recorded_tear_down(state) || cli_folder_tear_down(state);
 }
 
 int main(void)
@@ -622,15 +395,6 @@ int main(void)
         cmocka_unit_test(a_killed_process_was_in_a_call),
         cmocka_unit_test(diagnose_names_the_lock_and_the_file),
         cmocka_unit_test(an_open_that_hangs_has_its_path),
-        cmocka_unit_test(only_what_is_captured),
-        cmocka_unit_test(the_latest_part_alone),
-        cmocka_unit_test(a_threshold_leaves_out_what_is_shorter),
-        cmocka_unit_test(a_restricted_process_goes_on),
-        cmocka_unit_test(constructors_may_wait),
-        cmocka_unit_test(others_in_front_of_libc_stay_there),
-        cmocka_unit_test(names_come_to_an_end),
-        cmocka_unit_test(names_are_those_of_libc),
-        cmocka_unit_test(shells_go_on_as_before),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, osrt_set_up, osrt_tear_down);
 }

@@ -1,6 +1,4 @@
-/*
- * What is seen first: the values of an overview, against what was put into traces, and the screen that shows them.
- */
+/* What is seen first: the values of an overview, against what was put into traces. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,31 +15,8 @@
 #include "../lib/count_of.h"
 #include "cli.h"
 #include "made_trace.h"
+#include "overview_kit.h"
 #include "terminal_kit.h"
-
-#define TRAIN "docs/results/h100/traces/train.nvt"
-
-/* --- values --- */
-
-static struct nvt_overview overview_with(struct nvt_trace *const *traces, size_t count,
-                                         int every_name)
-{
-    struct nvt_input_trace from[8] = {{0}};
-    struct nvt_input input = {.traces = from, .trace_count = count, .every_name = every_name};
-    struct nvt_overview overview = {0};
-    struct nvt_error err = NVT_ERROR_INIT;
-    for (size_t i = 0; i < count; i++)
-        from[i].trace = traces[i];
-    assert_true(nvt_overview_fits(&input));
-    if (nvt_overview_make(&overview, &input, &err))
-        fail_msg("%s", err.message);
-    return overview;
-}
-
-static struct nvt_overview overview_of(struct nvt_trace *const *traces, size_t count)
-{
-    return overview_with(traces, count, 0);
-}
 
 static const struct nvt_overview_row *row_named(const struct nvt_overview *overview,
                                                 const char *name)
@@ -270,10 +245,6 @@ static void make_open(struct maker *maker, const char *name)
                                       .flags = NVT_RANGE_UNCLOSED});
 }
 
-static char *print(const struct nvt_overview *overview, size_t width, size_t height, size_t taken);
-static void expect_line(const char *text, const char *start, const char *const parts[]);
-#define LINE(text, start, ...) expect_line(text, start, (const char *const[]){__VA_ARGS__, NULL})
-
 /* What never ended is in no row: it is shown below them, and the recording lasts until its thread ended. */
 static void open_ranges_are_shown(void **state)
 {
@@ -287,16 +258,16 @@ static void open_ranges_are_shown(void **state)
         assert_int_equal(overview.row_count, 0);
         assert_int_equal(overview.open_count, 1);
         assert_string_equal(overview.open[0].name, "server");
-        char *text = print(&overview, 80, 24, 0);
+        char *text = overview_print(&overview, 80, 24, 0);
         kit_expect_fits(text, 80);
         assert_null(strstr(text, "nan"));
         if (is_known) {
             expect_near(overview.unit_ns, 2e9);
-            LINE(text, "\nRecording ", "2.00 s");
-            LINE(text, "\nserver ", "open for 2.00 s, since 0 ns");
+            OVERVIEW_LINE(text, "\nRecording ", "2.00 s");
+            OVERVIEW_LINE(text, "\nserver ", "open for 2.00 s, since 0 ns");
         } else {
-            LINE(text, "\nRecording ", "unknown", "nothing in it has ended");
-            LINE(text, "\nserver ", "open since 0 ns");
+            OVERVIEW_LINE(text, "\nRecording ", "unknown", "nothing in it has ended");
+            OVERVIEW_LINE(text, "\nserver ", "open since 0 ns");
         }
         free(text);
         nvt_overview_free(&overview);
@@ -324,10 +295,10 @@ static void open_ranges_are_counted(void **state)
     assert_int_equal(overview.open[0].count, 3);
     expect_near(overview.open[0].since_ns, 1e6);
     expect_near(overview.open[0].open_ns, 10003000);
-    char *text = print(&overview, 80, 24, 0);
+    char *text = overview_print(&overview, 80, 24, 0);
     kit_expect_fits(text, 80);
-    LINE(text, "\nStill open", "the first 3 of 4 names");
-    LINE(text, "\nrequest ", "3, the first open for 10.0 ms, since 1.00 ms");
+    OVERVIEW_LINE(text, "\nStill open", "the first 3 of 4 names");
+    OVERVIEW_LINE(text, "\nrequest ", "3, the first open for 10.0 ms, since 1.00 ms");
     assert_non_null(strstr(text, "\nc "));
     assert_null(strstr(text, "\nd "));
     free(text);
@@ -373,10 +344,10 @@ static void processes_without_ranges_are_counted(void **state)
     struct nvt_overview overview = overview_of(&trace, 1);
     expect_near(overview.unit_ns, 2.5e9);
     assert_int_equal(overview.bare, 2);
-    char *text = print(&overview, 80, 24, 0);
+    char *text = overview_print(&overview, 80, 24, 0);
     kit_expect_fits(text, 80);
-    LINE(text, "\nRecording ", "2.50 s");
-    LINE(text, "\nProcesses ", "3", "2 without ranges, 12.0 ms of CPU time: python3 (2)");
+    OVERVIEW_LINE(text, "\nRecording ", "2.50 s");
+    OVERVIEW_LINE(text, "\nProcesses ", "3", "2 without ranges, 12.0 ms of CPU time: python3 (2)");
     free(text);
     nvt_overview_free(&overview);
     nvt_trace_free(trace);
@@ -394,11 +365,11 @@ static void crashes_come_first(void **state)
     nvt_overview_free(&overview);
     assert_int_equal(nvt_recording_set_ended(trace, 11), 0); /* by SIGSEGV */
     overview = overview_of(&trace, 1);
-    char *text = print(&overview, 80, 24, 0);
+    char *text = overview_print(&overview, 80, 24, 0);
     kit_expect_fits(text, 80);
-    LINE(text, "\nthe command crashed with SIGSEGV", "");
+    OVERVIEW_LINE(text, "\nthe command crashed with SIGSEGV", "");
     assert_true(strstr(text, "crashed with") < strstr(text, "\nIteration "));
-    LINE(text, "\nFindings", "; costs are of iterations 17 to 32 of 32");
+    OVERVIEW_LINE(text, "\nFindings", "; costs are of iterations 17 to 32 of 32");
     free(text);
     nvt_overview_free(&overview);
     nvt_trace_free(trace);
@@ -509,185 +480,6 @@ static void findings_are_shares_of_an_iteration(void **state)
     nvt_trace_free(trace);
 }
 
-/* --- the screen --- */
-
-static char *print(const struct nvt_overview *overview, size_t width, size_t height, size_t taken)
-{
-    struct nvt_overview_view view = {.screen = {.width = width, .height = height},
-                                     .input = "a/trace/of/mine.nvt"};
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    view.lines = nvt_overview_lines(&view.screen, taken);
-    nvt_overview_print(overview, &view, out);
-    fclose(out);
-    return text;
-}
-
-/* Whatever is shown fits a screen, with the line of the prompt below it. */
-static void screens_fit(void **state)
-{
-    (void)state;
-    const struct program programs[] = {
-        {.iterations = 32, .kernels = 100, .kernel_ns = 2000, .launch_ns = 8000, .backward = 40},
-        {.iterations = 4, .kernels = 3, .kernel_ns = 2000000},
-        {.no_ranges = 1, .kernels = 30, .kernel_ns = 20000},
-        {.iterations = 16, .data_ns = 3000000, .kernels = 5, .kernel_ns = 50000},
-        {.iterations = 16, .host_ns = 400000, .held_bytes = 1 << 30, .kernels = 4, .rank = 3}};
-    for (size_t i = 0; i < NVT_COUNT_OF(programs); i++) {
-        struct nvt_trace *traces[2] = {make_program(&programs[i]), make_program(&programs[0])};
-        for (size_t count = 1; count < 3; count++) {
-            struct nvt_overview overview = overview_of(traces, count);
-            for (size_t width = 60; width < 180; width += 20) {
-                char *text = print(&overview, width, 24, 0);
-                assert_in_range(kit_expect_fits(text, width), 8, 23);
-                free(text);
-            }
-            char *text = print(&overview, 80, 24, 4);
-            assert_in_range(kit_expect_fits(text, 80), 8, 23);
-            free(text);
-            nvt_overview_free(&overview);
-        }
-        nvt_trace_free(traces[0]);
-        nvt_trace_free(traces[1]);
-    }
-}
-
-/* Rows and ranks beyond what a screen holds are left out, none of which takes more than one that is shown. */
-static void what_takes_most_is_shown(void **state)
-{
-    (void)state;
-    struct maker maker = make_begin();
-    for (int i = 0; i < 4; i++) {
-        const int64_t start = maker.now;
-        for (int part = 0; part < 20; part++) {
-            static const char letters[] = "abcdefghijklmnopqrst";
-            const char name[] = {letters[part], letters[part], 0};
-            maker.now += 100000 + 10000 * part;
-            make_range(&maker, name, maker.now - 100000 - 10000 * part);
-        }
-        make_range(&maker, "iteration", start);
-    }
-    struct nvt_trace *trace = make_end(&maker);
-    struct nvt_overview overview = overview_of(&trace, 1);
-    assert_int_equal(overview.row_count, 21);
-    char *text = print(&overview, 80, 24, 0);
-    kit_expect_fits(text, 80);
-    assert_non_null(strstr(text, "\n  tt "));
-    assert_non_null(strstr(text, "\n  ss "));
-    assert_null(strstr(text, "\n  aa "));
-    assert_true(strstr(text, "\n  ss ") < strstr(text, "\n  tt "));
-    free(text);
-    nvt_overview_free(&overview);
-    nvt_trace_free(trace);
-}
-
-static char *stats_of(int columns, const char *const argv[])
-{
-    int status;
-    char *text = kit_on_terminal(columns, 24, NULL, argv, &status);
-    assert_int_equal(status, 0);
-    kit_uncolour(text);
-    return text;
-}
-
-static void expect_line(const char *text, const char *start, const char *const parts[])
-{
-    const char *at = strstr(text, start);
-    char line[512];
-    if (!at)
-        fail_msg("no '%s' in\n%s", start, text);
-    snprintf(line, sizeof(line), "%.*s", (int)strcspn(at + 1, "\n") + 1, at);
-    for (; *parts; parts++)
-        if (!strstr(line, *parts))
-            fail_msg("no '%s' in '%s'", *parts, line);
-}
-
-/* A training step of PyTorch, as it was recorded on an H100. */
-static void a_training_step_is_read_at_once(void **state)
-{
-    (void)state;
-    char *text = stats_of(80, (const char *const[]){"nvtally", "stats", TRAIN, NULL});
-    assert_in_range(kit_expect_fits(text, 80), 15, 23);
-    LINE(text, "\nIteration ", "14.7 ms", "median of 10");
-    LINE(text, "\nGPU busy ", "26 %", "3.8");
-    LINE(text, "\nPeak memory ", "537 MiB");
-    LINE(text, "\nStart-up ", "8.38 s");
-    LINE(text, "\niteration ", "14.7 ms", "100 %", "26 %");
-    LINE(text, "\n  forward ", "4.42 ms", "30 %", "1.19 ms", "8 %");
-    LINE(text, "\n  backward ", "8.79 ms", "60 %", "2.18 ms", "15 %");
-    LINE(text, "\n  optimizer ", "1.61 ms", "11 %", "µs", "3 %");
-    LINE(text, "\n1  launch-bound ", "6.98 ms", "(48 %)");
-    LINE(text, "\nNext  ", "nvtally diagnose " TRAIN);
-    free(text);
-}
-
-static void options_go_on(void **state)
-{
-    (void)state;
-    char *text = stats_of(120, (const char *const[]){"nvtally", "stats", "--iteration", "forward",
-                                                     "--filter-time", "0s/20s", TRAIN, NULL});
-    LINE(text, "\nIteration ", "4.42 ms");
-    LINE(text, "\nNext  ", "nvtally diagnose --iteration forward --filter-time 0s/20s " TRAIN);
-    free(text);
-}
-
-static void directories_have_their_study(void **state)
-{
-    (void)state;
-    char *text = stats_of(
-        80, (const char *const[]){"nvtally", "stats", "docs/results/h100/transformer-small", NULL});
-    assert_in_range(kit_expect_fits(text, 80), 15, 24);
-    LINE(text, "Runs ", "24", "of transformer, all ok");
-    LINE(text, "\nPeak memory ", "2.04 GiB");
-    assert_non_null(strstr(text, "Phases by configuration  [phases]\n"));
-    LINE(text, "\n… ", "more rows: -r phases");
-    LINE(text, "\nNext  ", "nvtally diagnose docs/results/h100/transformer-small");
-    free(text);
-    struct cli_result all = cli_run(
-        (const char *const[]){"nvtally", "stats", "docs/results/h100/transformer-small", NULL});
-    cli_expect_status(&all, 0);
-    assert_null(strstr(all.out, "more rows"));
-    cli_result_free(&all);
-}
-
-/* The end of a recording shows the overview, on a terminal alone. */
-/* Nothing is a median of two programs, and findings say which one they are of. */
-static void programs_stand_by_themselves(void **state)
-{
-    (void)state;
-    struct cli_result result = cli_run((const char *const[]){
-        "nvtally", "stats", TRAIN, "docs/results/h100/traces/pytorch.nvt", NULL});
-    cli_expect_status(&result, 0);
-    assert_memory_equal(result.out, "2 different programs", 20);
-    expect_line(result.out, "train.nvt", (const char *const[]){"14.7 ms", "26 %", NULL});
-    expect_line(result.out, "pytorch.nvt", (const char *const[]){"5.77 ms", "8 %", NULL});
-    assert_null(strstr(result.out, "median of"));
-    assert_null(strstr(result.out, "forward"));
-    expect_line(result.out, "\n2  ", (const char *const[]){"GPU idle", "pytorch.nvt", NULL});
-    expect_line(result.out, "\n3  ", (const char *const[]){"GPU idle", "train.nvt", NULL});
-    cli_result_free(&result);
-}
-
-static void recordings_end_with_it(void **state)
-{
-    (void)state;
-    const char *const argv[] = {
-        "nvtally", "record", "-o", cli_in(cli_folder, "t.nvt"), "--", cli_client("nested"), NULL};
-    char *text = stats_of(80, argv);
-    LINE(text, "\nRanges", "CPU");
-    LINE(text, "\nouter ", "ms");
-    LINE(text, "\nNext  ", "nvtally diagnose ");
-    kit_expect_fits(text, 80);
-    free(text);
-    struct cli_result result =
-        cli_run((const char *const[]){"nvtally", "record", "-f", "-o", cli_in(cli_folder, "t.nvt"),
-                                      "--", cli_client("nested"), NULL});
-    cli_expect_status(&result, 0);
-    assert_null(strstr(result.err, "outer"));
-    cli_result_free(&result);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -707,13 +499,6 @@ int main(void)
         cmocka_unit_test(ranks_are_parts),
         cmocka_unit_test(programs_are_told_apart),
         cmocka_unit_test(findings_are_shares_of_an_iteration),
-        cmocka_unit_test(screens_fit),
-        cmocka_unit_test(what_takes_most_is_shown),
-        cmocka_unit_test(a_training_step_is_read_at_once),
-        cmocka_unit_test(options_go_on),
-        cmocka_unit_test(directories_have_their_study),
-        cmocka_unit_test(programs_stand_by_themselves),
-        cmocka_unit_test(recordings_end_with_it),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -1,55 +1,25 @@
-/*
- * The reader of nsys's SQLite exports, over small files with its schema as several versions had it,
- * and over files made to harm.
- */
+/* The reader of nsys's SQLite exports, over small files with its schema as several versions had it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../analyze/model/cuda_names.h"
-#include "../analyze/readers/reader.h"
 #include "../lib/count_of.h"
 #include "cli.h"
+#include "nsys_kit.h"
 #include "read_kit.h"
 
 #ifdef HAVE_SQLITE
-#include <sqlite3.h>
-
-/* Threads 7 and 8 of process 5, thread 7 of process 6; ((1 << 24) + pid) << 24 | tid. */
-#define P5  "281475060596736"
-#define T57 "281475060596743"
-#define T58 "281475060596744"
-#define P6  "281475077373952"
-#define T67 "281475077373959"
-
-#define STRINGS "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
-
-/* The columns of schema 3.25, in its order. */
-#define NVTX_2026                                                                                  \
-    "CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL,"   \
-    " rangeId INTEGER, category INTEGER, color INTEGER, text TEXT, globalTid INTEGER,"             \
-    " endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER,"                \
-    " int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER,"              \
-    " floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT);"
-
-static const char *name_of(const struct nvt_trace *trace, uint32_t id)
-{
-    return nvt_name(trace, id);
-}
-
 static void reads_every_kind_of_range(void **state)
 {
     (void)state;
     struct nvt_trace *trace = kit_read(kit_make_export(
-        STRINGS NVTX_2026
+        NSYS_STRINGS NVTX_2026
         "INSERT INTO StringIds VALUES (1, 'registered'), (2, 'the lib');"
         /* Rows have no order: names come behind what they name. */
         "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
@@ -67,46 +37,36 @@ static void reads_every_kind_of_range(void **state)
     const struct nvt_ranges *ranges = &trace->ranges;
     assert_string_equal(trace->format, "nsys");
     assert_int_equal(ranges->count, 6);
-    assert_string_equal(name_of(trace, ranges->name[0]), "outer");
-    assert_string_equal(name_of(trace, ranges->name[1]), "registered");
-    assert_string_equal(name_of(trace, ranges->name[2]), "inner");
-    assert_string_equal(name_of(trace, ranges->name[3]), "across");
-    assert_string_equal(name_of(trace, ranges->name[4]), "open");
+    assert_string_equal(nvt_name(trace, ranges->name[0]), "outer");
+    assert_string_equal(nvt_name(trace, ranges->name[1]), "registered");
+    assert_string_equal(nvt_name(trace, ranges->name[2]), "inner");
+    assert_string_equal(nvt_name(trace, ranges->name[3]), "across");
+    assert_string_equal(nvt_name(trace, ranges->name[4]), "open");
     assert_int_equal(ranges->parent[2], 0);
-    assert_string_equal(name_of(trace, trace->domains.name[ranges->domain[1]]), "the lib");
-    assert_string_equal(name_of(trace, ranges->category[1]), "layers");
+    assert_string_equal(nvt_name(trace, trace->domains.name[ranges->domain[1]]), "the lib");
+    assert_string_equal(nvt_name(trace, ranges->category[1]), "layers");
     assert_int_equal(ranges->color[1], 0xffff0000);
-    assert_string_equal(name_of(trace, ranges->payload[1]), "-5");
+    assert_string_equal(nvt_name(trace, ranges->payload[1]), "-5");
     assert_int_equal(ranges->flags[1], NVT_RANGE_HAS_PAYLOAD | NVT_RANGE_HAS_COLOR);
     assert_int_equal(ranges->flags[0], 0);
     assert_int_equal(ranges->style[3], NVT_START_END);
     assert_int_equal(trace->threads.tid[ranges->thread[3]], 7);
     assert_int_equal(trace->threads.tid[ranges->end_thread[3]], 8);
-    assert_string_equal(name_of(trace, ranges->payload[3]), "{\"a\":1}");
+    assert_string_equal(nvt_name(trace, ranges->payload[3]), "{\"a\":1}");
     assert_int_equal(ranges->flags[4], NVT_RANGE_UNCLOSED);
     assert_int_equal(ranges->end[4], 70); /* the last that thread 8 did */
     assert_int_equal(ranges->end[5], 70);
     assert_int_equal(ranges->parent[5], 4);
     assert_int_equal(trace->marks.count, 1);
-    assert_string_equal(name_of(trace, trace->marks.name[0]), "mark");
+    assert_string_equal(nvt_name(trace, trace->marks.name[0]), "mark");
     nvt_trace_free(trace);
 }
-
-#define RUNTIME_2020                                                                               \
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER,"    \
-    " globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER);"
-#define KERNEL_2020                                                                                \
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,"       \
-    " contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,"              \
-    " demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX INTEGER,"        \
-    " gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER,"               \
-    " staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, localMemoryTotal INTEGER);"
 
 static void keeps_processes_and_devices_apart(void **state)
 {
     (void)state;
     struct nvt_trace *trace = kit_read(kit_make_export(
-        STRINGS RUNTIME_2020 KERNEL_2020
+        NSYS_STRINGS RUNTIME_2020 KERNEL_2020
         "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void f<int>(int)'),"
         " (3, 'f'), (4, 'cuLaunchKernel');"
         "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1, 0),"
@@ -132,16 +92,16 @@ static void keeps_processes_and_devices_apart(void **state)
     assert_int_equal(ops->launch[0], 10);
     assert_int_equal(ops->launch[1], 20);
     assert_int_equal(trace->threads.tid[ops->thread[1]], 7);
-    assert_string_equal(name_of(trace, trace->threads.name[ops->thread[1]]), "f");
+    assert_string_equal(nvt_name(trace, trace->threads.name[ops->thread[1]]), "f");
     assert_true(trace->threads.has_priority[ops->thread[1]]);
     assert_int_equal(trace->threads.priority[ops->thread[1]], 20);
     assert_false(trace->threads.has_priority[ops->thread[0]]);
-    assert_string_equal(name_of(trace, trace->processes.name[ops->process[0]]), "python3");
-    assert_string_equal(name_of(trace, ops->name[0]), "void f<int>(int)");
-    assert_string_equal(name_of(trace, ops->short_name[0]), "f");
+    assert_string_equal(nvt_name(trace, trace->processes.name[ops->process[0]]), "python3");
+    assert_string_equal(nvt_name(trace, ops->name[0]), "void f<int>(int)");
+    assert_string_equal(nvt_name(trace, ops->short_name[0]), "f");
     assert_int_equal(trace->kernels.block_z[ops->detail[0]], 6);
     assert_int_equal(trace->kernels.local_memory[ops->detail[0]], 9);
-    assert_string_equal(name_of(trace, trace->apis.name[0]), "cudaLaunchKernel");
+    assert_string_equal(nvt_name(trace, trace->apis.name[0]), "cudaLaunchKernel");
     assert_int_equal(trace->apis.class[0], NVT_API_RUNTIME);
     assert_int_equal(trace->apis.class[1], NVT_API_DRIVER);
     assert_int_equal(trace->apis.result[1], 700);
@@ -149,25 +109,19 @@ static void keeps_processes_and_devices_apart(void **state)
     assert_int_equal(trace->devices.multiprocessors[1], 132);
     assert_int_equal(trace->devices.capability[1], 90);
     assert_int_equal(trace->devices.device[1], 1);
-    assert_string_equal(name_of(trace, trace->devices.gpu[1]),
+    assert_string_equal(nvt_name(trace, trace->devices.gpu[1]),
                         "GPU-01125f41-ed43-3b5b-770d-0ef62e701d55");
     assert_string_equal(nvt_trace_meta(trace, "device"), "NVIDIA H100");
     assert_string_equal(nvt_trace_meta(trace, "backend"), "cuda");
     nvt_trace_free(trace);
 }
 
-#define OSRT_2024                                                                                  \
-    "CREATE TABLE OSRT_API (start INTEGER NOT NULL, end INTEGER NOT NULL,"                         \
-    " eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,"                      \
-    " nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, nestingLevel INTEGER,"                \
-    " callchainId INTEGER NOT NULL);"
-
 /* Threads that begin and end are events of other classes. The trace's extent is that of what else there is. */
 static void reads_calls_of_the_system(void **state)
 {
     (void)state;
     const char *path = kit_make_export(
-        STRINGS NVTX_2026 OSRT_2024
+        NSYS_STRINGS NVTX_2026 OSRT_2024
         "INSERT INTO StringIds VALUES (1, 'poll'), (2, 'read');"
         "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
         " (100, 300, 59, 'step', " T57 ");"
@@ -179,9 +133,9 @@ static void reads_calls_of_the_system(void **state)
     assert_int_equal(calls->count, 3);
     assert_int_equal(calls->start[0], 10);
     assert_int_equal(calls->end[0], 90);
-    assert_string_equal(name_of(trace, calls->name[0]), "poll");
+    assert_string_equal(nvt_name(trace, calls->name[0]), "poll");
     assert_int_equal(trace->threads.tid[calls->thread[1]], 8);
-    assert_string_equal(name_of(trace, calls->name[2]), "read");
+    assert_string_equal(nvt_name(trace, calls->name[2]), "read");
     assert_int_equal(calls->result[2], -1);
     assert_int_equal(calls->bytes[2], 0);
     assert_int_equal(trace->first_ns, 100);
@@ -207,9 +161,9 @@ static void reads_calls_of_the_system(void **state)
     assert_non_null(strstr(result.out, "OS call,"));
     cli_result_free(&result);
     /* Nothing else in it: they are what there is to say. */
-    path = kit_make_export(STRINGS OSRT_2024 "INSERT INTO StringIds VALUES (1, 'poll');"
-                                             "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57
-                                             ", 8, 1, 1, 0, 0);");
+    path = kit_make_export(NSYS_STRINGS OSRT_2024 "INSERT INTO StringIds VALUES (1, 'poll');"
+                                                  "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57
+                                                  ", 8, 1, 1, 0, 0);");
     const char *const plain[] = {"nvtally", "stats", "-f", "csv", path, NULL};
     result = cli_run(plain);
     cli_expect_status(&result, 0);
@@ -223,7 +177,7 @@ static void knows_bytes_of_calls_of_the_system(void **state)
     static const uint64_t expected[] = {4096, 100, 0, 0, 0, 0, 4097};
     (void)state;
     const char *path = kit_make_export(
-        STRINGS OSRT_2024
+        NSYS_STRINGS OSRT_2024
         "INSERT INTO StringIds VALUES (1, 'poll'), (2, 'read'), (3, 'write'), (4, 'fread'), (5, "
         "'x');"
         "INSERT INTO OSRT_API VALUES (10, 20, 27, " T57 ", 1, 2, 4096, 0, 0),"
@@ -247,7 +201,7 @@ static void reads_samples_of_metrics(void **state)
 {
     (void)state;
     const char *path =
-        kit_make_export(STRINGS NVTX_2026 METRICS
+        kit_make_export(NSYS_STRINGS NVTX_2026 METRICS
                         "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
                         " (100, 300, 59, 'step', " T57 "), (150, 250, 59, 'other', " T67 ");"
                         "INSERT INTO TARGET_INFO_GPU_METRICS VALUES"
@@ -270,10 +224,10 @@ static void reads_samples_of_metrics(void **state)
                                               {"GPU 1", "plain", ""},
                                               {"GPU 1", "metric 9", ""}};
     for (uint32_t i = 0; i < 5; i++) {
-        assert_string_equal(name_of(trace, trace->domains.name[counters->domain[i]]),
+        assert_string_equal(nvt_name(trace, trace->domains.name[counters->domain[i]]),
                             expected[i][0]);
-        assert_string_equal(name_of(trace, counters->name[i]), expected[i][1]);
-        assert_string_equal(name_of(trace, counters->unit[i]), expected[i][2]);
+        assert_string_equal(nvt_name(trace, counters->name[i]), expected[i][1]);
+        assert_string_equal(nvt_name(trace, counters->unit[i]), expected[i][2]);
     }
     nvt_trace_free(trace);
     /* Within the ranges of both processes: 20 up to 200, then 80. */
@@ -296,7 +250,7 @@ static void reports_on_metrics_are_those_of_recordings(void **state)
 {
     (void)state;
     const char *path = kit_make_export(
-        STRINGS NVTX_2026 METRICS RUNTIME_2020 KERNEL_2020
+        NSYS_STRINGS NVTX_2026 METRICS RUNTIME_2020 KERNEL_2020
         "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER);"
         "INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H100 80GB HBM3', 85000000000);"
         "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'sm90_gemm_bf16');"
@@ -352,31 +306,31 @@ static void reads_tables_with_few_columns(void **state)
 {
     (void)state;
     struct nvt_trace *trace = kit_read(kit_make_export(
-        STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (nameId INTEGER, correlationId"
-                " INTEGER, end INTEGER, start INTEGER, globalTid INTEGER);"
-                "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (end INTEGER, start INTEGER,"
-                " correlationId INTEGER, demangledName INTEGER);"
-                "CREATE TABLE NVTX_EVENTS (text TEXT, eventType INTEGER, end INTEGER,"
-                " start INTEGER, globalTid INTEGER);"
-                "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'),"
-                " (2, 'void ns::(anonymous namespace)::k<float, 4>(float const*, int)');"
-                "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 3, 12, 10, " T57 ");"
-                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (40, 30, 3, 2);"
-                "INSERT INTO NVTX_EVENTS VALUES ('r', 59, 20, 5, " T57 ");"
-                "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, deviceId INTEGER, name TEXT,"
-                " busLocation TEXT);"
-                "INSERT INTO TARGET_INFO_GPU VALUES (7, 0, 'RTX 3080', '0000:02:00.0');"));
+        NSYS_STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (nameId INTEGER, correlationId"
+                     " INTEGER, end INTEGER, start INTEGER, globalTid INTEGER);"
+                     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (end INTEGER, start INTEGER,"
+                     " correlationId INTEGER, demangledName INTEGER);"
+                     "CREATE TABLE NVTX_EVENTS (text TEXT, eventType INTEGER, end INTEGER,"
+                     " start INTEGER, globalTid INTEGER);"
+                     "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'),"
+                     " (2, 'void ns::(anonymous namespace)::k<float, 4>(float const*, int)');"
+                     "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 3, 12, 10, " T57 ");"
+                     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (40, 30, 3, 2);"
+                     "INSERT INTO NVTX_EVENTS VALUES ('r', 59, 20, 5, " T57 ");"
+                     "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, deviceId INTEGER, name TEXT,"
+                     " busLocation TEXT);"
+                     "INSERT INTO TARGET_INFO_GPU VALUES (7, 0, 'RTX 3080', '0000:02:00.0');"));
     assert_null(trace->warning);
     assert_string_equal(nvt_trace_meta(trace, "device"), "RTX 3080");
     assert_int_equal(trace->devices.device[0], 0);
     assert_int_equal(trace->ops.count, 1);
     assert_int_equal(trace->ops.api[0], 0);
-    assert_string_equal(name_of(trace, trace->ops.short_name[0]), "k");
-    assert_string_equal(name_of(trace, trace->ranges.name[0]), "r");
+    assert_string_equal(nvt_name(trace, trace->ops.short_name[0]), "k");
+    assert_string_equal(nvt_name(trace, trace->ranges.name[0]), "r");
     nvt_trace_free(trace);
 }
 
-static const char copies_memory_and_the_rest[] = STRINGS RUNTIME_2020
+static const char copies_memory_and_the_rest[] = NSYS_STRINGS RUNTIME_2020
     "INSERT INTO StringIds VALUES (1, 'cudaMalloc_v3020');"
     "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T58 ", 5, 1, 0);"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,"
@@ -423,11 +377,11 @@ static void reads_copies_memory_and_the_rest(void **state)
     const struct nvt_ops *ops = &trace->ops;
     const struct nvt_memory *memory = &trace->memory;
     assert_int_equal(ops->count, 2);
-    assert_string_equal(name_of(trace, ops->name[0]), "[CUDA memcpy Device-to-Host]");
+    assert_string_equal(nvt_name(trace, ops->name[0]), "[CUDA memcpy Device-to-Host]");
     assert_int_equal(ops->source_kind[0], NVT_KIND_DEVICE);
     assert_int_equal(ops->target_kind[0], NVT_KIND_PAGEABLE);
     assert_int_equal(ops->bytes[0], 4096);
-    assert_string_equal(name_of(trace, ops->name[1]), "[CUDA memset]");
+    assert_string_equal(nvt_name(trace, ops->name[1]), "[CUDA memset]");
     assert_int_equal(ops->target_kind[1], NVT_KIND_PINNED);
     assert_int_equal(trace->syncs.count, 3);
     assert_int_equal(trace->syncs.type[0], NVT_SYNC_STREAM);
@@ -443,8 +397,8 @@ static void reads_copies_memory_and_the_rest(void **state)
     assert_int_equal(memory->kind[2], NVT_MEMORY_FREE);
     assert_int_equal(memory->allocated[2], 512);
     assert_int_equal(memory->reserved[2], 4194304);
-    assert_string_equal(name_of(trace, trace->overheads.name[0]), "Buffer flush");
-    assert_string_equal(name_of(trace, trace->resources.name[0]), "copies");
+    assert_string_equal(nvt_name(trace, trace->overheads.name[0]), "Buffer flush");
+    assert_string_equal(nvt_name(trace, trace->resources.name[0]), "copies");
     assert_int_equal(trace->resources.handle[0], 7);
     assert_true(trace->origin_ns == INT64_C(1700000000000000000));
     assert_string_equal(nvt_trace_meta(trace, "date"), "2023-11-14");
@@ -460,17 +414,17 @@ static void pools_of_memory_add_up(void **state)
         uint64_t allocated, reserved;
     } expected[] = {{1000, 1000}, {1016, 1032}, {1024, 1064}, {24, 64}, {8, 64}, {8, 32}};
     struct nvt_trace *trace = kit_read(kit_make_export(
-        STRINGS "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
-                " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
-                " memoryOperationType INTEGER, localMemoryPoolAddress INTEGER,"
-                " localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);"
-                "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
-                " (60, " P5 ", 0, 64, 0, 2, 1, 10, 0, 0),"
-                " (30, " P5 ", 0, 48, 8, 2, 0, 11, 32, 8),"
-                " (10, " P5 ", 0, 16, 1000, 2, 0, NULL, 0, 0),"
-                " (20, " P5 ", 0, 32, 16, 2, 0, 10, 32, 16),"
-                " (40, " P5 ", 0, 16, 1000, 2, 1, 0, 0, 0),"
-                " (50, " P5 ", 0, 32, 16, 2, 1, 10, 32, 0);"));
+        NSYS_STRINGS "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
+                     " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
+                     " memoryOperationType INTEGER, localMemoryPoolAddress INTEGER,"
+                     " localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);"
+                     "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
+                     " (60, " P5 ", 0, 64, 0, 2, 1, 10, 0, 0),"
+                     " (30, " P5 ", 0, 48, 8, 2, 0, 11, 32, 8),"
+                     " (10, " P5 ", 0, 16, 1000, 2, 0, NULL, 0, 0),"
+                     " (20, " P5 ", 0, 32, 16, 2, 0, 10, 32, 16),"
+                     " (40, " P5 ", 0, 16, 1000, 2, 1, 0, 0, 0),"
+                     " (50, " P5 ", 0, 32, 16, 2, 1, 10, 32, 0);"));
     const struct nvt_memory *memory = &trace->memory;
     assert_int_equal(memory->count, 6);
     for (uint32_t i = 0; i < memory->count; i++) {
@@ -486,7 +440,7 @@ static void links_waits_to_events_of_old_exports(void **state)
 {
     (void)state;
     struct nvt_trace *trace = kit_read(kit_make_export(
-        STRINGS NVTX_2026
+        NSYS_STRINGS NVTX_2026
         "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId INTEGER, streamId INTEGER,"
         " correlationId INTEGER, globalPid INTEGER, eventId INTEGER);"
         "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 13, 10, " P5 ", 4),"
@@ -511,7 +465,7 @@ static void waits_are_on_their_contexts_device(void **state)
 {
     (void)state;
     struct nvt_trace *trace = kit_read(kit_make_export(
-        STRINGS NVTX_2026
+        NSYS_STRINGS NVTX_2026
         "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,"
         " contextId INTEGER, streamId INTEGER, globalPid INTEGER, bytes INTEGER);"
         "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (1, 2, 0, 1, 7, " P5 ", 64),"
@@ -537,199 +491,6 @@ static void waits_are_on_their_contexts_device(void **state)
     nvt_trace_free(trace);
 }
 
-static void warns_about_a_table_it_cannot_use(void **state)
-{
-    (void)state;
-    struct nvt_trace *trace =
-        kit_read(kit_make_export(STRINGS "CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT);"
-                                         "INSERT INTO NVTX_EVENTS VALUES (1, 'x');"));
-    assert_int_equal(trace->ranges.count, 0);
-    assert_non_null(strstr(trace->warning, "NVTX_EVENTS"));
-    assert_non_null(strstr(trace->warning, "eventType"));
-    nvt_trace_free(trace);
-}
-
-static void says_what_is_wrong(void **state)
-{
-    (void)state;
-    kit_expect_unreadable(kit_make_export("CREATE TABLE t (a)"), "not nsys's");
-    kit_expect_unreadable(
-        kit_make_export(NVTX_2026
-                        "INSERT INTO NVTX_EVENTS (start, eventType) VALUES ('soon', 59);"),
-        "table NVTX_EVENTS, row 1: column start");
-    kit_expect_unreadable(
-        kit_make_export(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1, 59);"
-                                  "INSERT INTO NVTX_EVENTS (start, end, eventType) VALUES"
-                                  " (2, 9223372036854775807, 59);"),
-        "row 2: column end");
-    kit_expect_unreadable(
-        kit_make_export(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1e300, 59);"),
-        "column start");
-    kit_expect_unreadable(
-        kit_make_export(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType, category) VALUES"
-                                  " (1, 59, 1 << 40);"),
-        "column category");
-    kit_expect_unreadable(kit_make_export(NVTX_2026
-                                          "INSERT INTO NVTX_EVENTS (start, eventType, text) VALUES"
-                                          " (1, 59, x'00ff');"),
-                          "row 1");
-    kit_expect_unreadable(
-        kit_make_export(STRINGS KERNEL_2020
-                        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, localMemoryTotal)"
-                        " VALUES (1, 2, -8);"),
-        "column localMemoryTotal");
-}
-
-/* Databases of other programs, with tables of nsys's names or not, are refused by name and never read in part. */
-static void refuses_databases_of_others(void **state)
-{
-    (void)state;
-    kit_expect_unreadable(
-        kit_make_export("CREATE TABLE StringTable (_id_ INTEGER PRIMARY KEY, value TEXT);"
-                        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (_id_ INTEGER PRIMARY KEY,"
-                        " copyKind INT, bytes INT, start INT, end INT);"
-                        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 8, 100, 200);"),
-        "is a database of nvprof");
-    kit_expect_unreadable(kit_make_export("CREATE TABLE rocpd_kernel_dispatch (id INTEGER);"),
-                          "rocpd");
-    kit_expect_unreadable(kit_make_export("CREATE TABLE CANN_API (startNs INTEGER);"), "Ascend");
-    kit_expect_unreadable(
-        kit_make_export("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, name INT);"),
-        "without nsys's columns");
-}
-
-static void passes_on_nsyss_own_warnings(void **state)
-{
-    (void)state;
-    struct nvt_trace *trace = kit_read(kit_make_export(
-        NVTX_2026
-        "CREATE TABLE DIAGNOSTIC_EVENT (timestamp INT, severity INT, text TEXT);"
-        "INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 1, 'started'), (2, 2, 'lost'), (3, 2, 'lost'),"
-        " (4, 3, 'full'), (5, 2, 'a'), (6, 2, 'b'), (7, 2, 'c'), (8, 2, 'd'), (9, 2, 'e');"));
-    assert_null(strstr(trace->notes, "started"));
-    const char *lost = strstr(trace->notes, "nsys's own warning: lost\n");
-    assert_non_null(lost);
-    assert_null(strstr(lost + strlen("nsys's own warning: lost"), "lost"));
-    assert_non_null(strstr(trace->notes, "nsys's own warning: full\n"));
-    assert_non_null(strstr(trace->notes, "nsys has 2 more warnings"));
-    nvt_trace_free(trace);
-    /* One that could compute for ever is not read. */
-    trace = kit_read(kit_make_export(
-        NVTX_2026 "CREATE VIEW DIAGNOSTIC_EVENT AS WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL"
-                  " SELECT i + 1 FROM c) SELECT i AS severity, 'x' AS text FROM c;"));
-    nvt_trace_free(trace);
-}
-
-/* A view could compute for ever, or call functions; it is not read. */
-static void reads_no_views(void **state)
-{
-    (void)state;
-    kit_expect_unreadable(
-        kit_make_export("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL"
-                        " SELECT i + 1 FROM c) SELECT i AS start, i AS end, 59 AS eventType,"
-                        " 'x' AS text FROM c;"),
-        "not nsys's");
-    kit_expect_unreadable(
-        kit_make_export("CREATE VIRTUAL TABLE NVTX_EVENTS USING fts5(start, eventType);"),
-        "not nsys's");
-}
-
-static void takes_generated_columns_as_missing(void **state)
-{
-    (void)state;
-    struct nvt_trace *trace = kit_read(
-        kit_make_export("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER,"
-                        " text TEXT AS (hex(zeroblob(100000000))));"
-                        "INSERT INTO NVTX_EVENTS VALUES (1, 2, 59);"));
-    assert_int_equal(trace->ranges.count, 1);
-    assert_string_equal(name_of(trace, trace->ranges.name[0]), "");
-    nvt_trace_free(trace);
-}
-
-/* A file of a few thousand ranges, that takes several levels of pages. */
-static const char *make_large(void)
-{
-    return kit_make_export(
-        NVTX_2026 "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid)"
-                  " WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c LIMIT 4000)"
-                  " SELECT i, i + 5, 59, 'range ' || i, " T57 " FROM c;");
-}
-
-static void refuses_cut_files(void **state)
-{
-    (void)state;
-    size_t size;
-    char *data = cli_read_file(make_large(), &size);
-    const char *path = cli_in(cli_folder, "cut.sqlite");
-    const size_t sizes[] = {20, 100, 512, 4096, size / 2, size - 1};
-    for (size_t i = 0; i < NVT_COUNT_OF(sizes); i++) {
-        cli_write_file(path, data, sizes[i]);
-        struct nvt_error err = NVT_ERROR_INIT;
-        struct nvt_trace *trace = nvt_trace_read(path, &err);
-        assert_null(trace);
-        assert_true(*err.message);
-    }
-    free(data);
-}
-
-static uint32_t big_endian(const unsigned char *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-/* Every child of every inner page becomes `child` (0: the page itself). */
-static void rewire(unsigned char *data, size_t size, uint32_t child)
-{
-    size_t page_size = (size_t)data[16] << 8 | data[17];
-    for (size_t page = 1; page * page_size < size; page++) {
-        unsigned char *at = data + page * page_size;
-        uint32_t to = child ? child : (uint32_t)page + 1;
-        if (at[0] != 5)
-            continue;
-        for (unsigned cell = 0; cell < ((unsigned)at[3] << 8 | at[4]); cell++) {
-            unsigned offset = (unsigned)at[12 + 2 * cell] << 8 | at[13 + 2 * cell];
-            assert_true(big_endian(at + offset) <= size / page_size);
-            for (int byte = 0; byte < 4; byte++)
-                at[offset + (unsigned)byte] = (unsigned char)(to >> (24 - 8 * byte));
-        }
-    }
-}
-
-static void survives_pages_that_point_at_each_other(void **state)
-{
-    (void)state;
-    size_t size;
-    const char *path = cli_in(cli_folder, "cyclic.sqlite");
-    char *original = cli_read_file(make_large(), &size);
-    for (uint32_t child = 0; child < 6; child++) {
-        char *data = malloc(size);
-        assert_non_null(data);
-        memcpy(data, original, size);
-        rewire((unsigned char *)data, size, child);
-        cli_write_file(path, data, size);
-        struct nvt_error err = NVT_ERROR_INIT;
-        struct nvt_trace *trace = nvt_trace_read(path, &err);
-        assert_true(trace || *err.message);
-        if (!child)
-            assert_null(trace);
-        nvt_trace_free(trace);
-        free(data);
-    }
-    free(original);
-}
-
-static void survives_any_changed_byte(void **state)
-{
-    (void)state;
-    kit_survives_changed_bytes(
-        kit_make_export(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026 OSRT_2024
-                        "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
-                        "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 1, 1, 0, 0);"
-                        "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
-                        " globalTid) VALUES (1, 2, 59, 'r', " T57 ");"),
-        "changed.sqlite", 50);
-}
-
 /* The columns of nsys 2024.3, in its order. */
 #define GRAPH_2024                                                                                 \
     "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER,"  \
@@ -740,7 +501,7 @@ static void takes_a_whole_graph_for_an_operation(void **state)
 {
     (void)state;
     struct nvt_trace *trace = kit_read(
-        kit_make_export(STRINGS RUNTIME_2020 KERNEL_2020 GRAPH_2024
+        kit_make_export(NSYS_STRINGS RUNTIME_2020 KERNEL_2020 GRAPH_2024
                         "INSERT INTO StringIds VALUES (1, 'cudaGraphLaunch_v10000');"
                         "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1,"
                         " 0);"
@@ -750,9 +511,9 @@ static void takes_a_whole_graph_for_an_operation(void **state)
                         " (0, 0, 1, 1, 0, 13, 79, " P5 ", 4, 6);"));
     const struct nvt_ops *ops = &trace->ops;
     assert_int_equal(ops->count, 2);
-    assert_string_equal(name_of(trace, ops->name[0]), "[CUDA graph 4]");
-    assert_string_equal(name_of(trace, ops->short_name[0]), "[CUDA graph 4]");
-    assert_string_equal(name_of(trace, ops->name[1]), "[CUDA graph 6]");
+    assert_string_equal(nvt_name(trace, ops->name[0]), "[CUDA graph 4]");
+    assert_string_equal(nvt_name(trace, ops->short_name[0]), "[CUDA graph 4]");
+    assert_string_equal(nvt_name(trace, ops->name[1]), "[CUDA graph 6]");
     assert_int_equal(ops->kind[0], NVT_OP_KERNEL);
     assert_int_equal(ops->end[0], 90);
     assert_int_equal(ops->device[0], 1);
@@ -769,7 +530,7 @@ static void leaves_out_what_ends_before_it_begins(void **state)
 {
     (void)state;
     struct nvt_trace *trace = kit_read(kit_make_export(
-        STRINGS NVTX_2026 RUNTIME_2020 KERNEL_2020
+        NSYS_STRINGS NVTX_2026 RUNTIME_2020 KERNEL_2020
         "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'f');"
         "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
         " (30, 25, 59, 'a', " T57 "), (30, 30, 59, 'a', " T57 "), (31, NULL, 34, 'm', " T57 ");"
@@ -796,144 +557,6 @@ static void leaves_out_what_ends_before_it_begins(void **state)
     nvt_trace_free(trace);
 }
 
-static void names_tables_of_devices_that_it_does_not_read(void **state)
-{
-    (void)state;
-    struct nvt_trace *trace = kit_read(
-        kit_make_export(STRINGS NVTX_2026 "CREATE TABLE CUDA_UM_OTHER_EVENTS (start);"
-                                          "CREATE TABLE VULKAN_WORKLOAD (start);"
-                                          "CREATE TABLE OPENACC_DATA_EVENTS (start);"
-                                          "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (start);"
-                                          "CREATE TABLE \"CUDA_UM_\x1b[2J\" (start);"
-                                          "INSERT INTO CUDA_UM_OTHER_EVENTS VALUES (1);"
-                                          "INSERT INTO VULKAN_WORKLOAD VALUES (1), (2);"
-                                          "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1);"
-                                          "INSERT INTO \"CUDA_UM_\x1b[2J\" VALUES (1);"));
-    assert_string_equal(trace->notes,
-                        "tables CUDA_UM_OTHER_EVENTS, VULKAN_WORKLOAD are not read\n");
-    nvt_trace_free(trace);
-    trace = kit_read(kit_make_export(STRINGS NVTX_2026
-                                     "CREATE TABLE OPENACC_LAUNCH_EVENTS (start);"
-                                     "INSERT INTO OPENACC_LAUNCH_EVENTS VALUES (1);"));
-    assert_string_equal(trace->notes, "table OPENACC_LAUNCH_EVENTS is not read\n");
-    nvt_trace_free(trace);
-}
-
-static void takes_any_path(void **state)
-{
-    (void)state;
-    size_t size;
-    char *data = cli_read_file(make_large(), &size);
-    const char *path = cli_in(cli_folder, "a?mode=memory&b=%41#c d.sqlite");
-    cli_write_file(path, data, size);
-    struct nvt_trace *trace = kit_read(path);
-    assert_int_equal(trace->ranges.count, 4000);
-    nvt_trace_free(trace);
-    free(data);
-}
-
-static void is_found_by_content(void **state)
-{
-    (void)state;
-    size_t size;
-    char *data = cli_read_file(make_large(), &size);
-    cli_write_file(cli_in(cli_folder, "trace.json"), data, size);
-    struct nvt_trace *trace = kit_read(cli_in(cli_folder, "trace.json"));
-    assert_string_equal(trace->format, "nsys");
-    nvt_trace_free(trace);
-    free(data);
-}
-
-static void says_how_to_export_a_report(void **state)
-{
-    (void)state;
-    const char *report = cli_in(cli_folder, "a.nsys-rep");
-    const char *const environment[] = {"PATH=/nonexistent", NULL};
-    const struct cli_options options = {.environment = environment};
-    cli_write_file(report, "whatever is in it", 17);
-    struct cli_result result =
-        cli_run_with(&options, (const char *const[]){cli_built("nvtally"), "stats", report, NULL});
-    cli_expect_failure(&result, "nsys export --type sqlite");
-    cli_result_free(&result);
-}
-
-/* An nsys of the test's own, which "exports" by copying what lies beside the report. */
-static void runs_nsys_on_a_report(void **state)
-{
-    (void)state;
-    size_t size;
-    char *data = cli_read_file(make_large(), &size);
-    cli_write_file(cli_in(cli_folder, "b.nsys-rep.sqlite"), data, size);
-    free(data);
-    static const char script[] = "#!/bin/sh\n[ \"$1 $2 $3\" = 'export --type sqlite' ] || exit 3\n"
-                                 "cp \"$8.sqlite\" \"$7\"\n";
-    const char *nsys = cli_in(cli_folder, "nsys");
-    cli_write_file(nsys, script, sizeof(script) - 1);
-    assert_int_equal(chmod(nsys, 0755), 0);
-    const char *report = cli_in(cli_folder, "b.nsys-rep");
-    cli_write_file(report, "whatever is in it", 17);
-    char path[1024];
-    snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", cli_folder);
-    const char *const environment[] = {path, NULL};
-    const struct cli_options options = {.environment = environment};
-    struct cli_result result =
-        cli_run_with(&options, (const char *const[]){cli_built("nvtally"), "stats", "-r",
-                                                     "nvtx_sum", "-f", "csv", report, NULL});
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, ":range 4000"));
-    cli_result_free(&result);
-
-    /* What it says of a report that is newer than it is what there is to say; nothing is left of it. */
-    static const char older[] =
-        "#!/bin/sh\nprintf '\\nExport error: \\033newer\\nPlease update\\n' >&2\nexit 1\n";
-    char tmp[1024];
-    snprintf(tmp, sizeof(tmp), "TMPDIR=%s", cli_in(cli_folder, "tmp"));
-    assert_int_equal(mkdir(cli_in(cli_folder, "tmp"), 0700), 0);
-    cli_write_file(nsys, older, sizeof(older) - 1);
-    const char *const there[] = {path, tmp, NULL};
-    const struct cli_options again = {.environment = there};
-    result =
-        cli_run_with(&again, (const char *const[]){cli_built("nvtally"), "stats", report, NULL});
-    cli_expect_status(&result, 2);
-    assert_non_null(
-        strstr(result.err, "b.nsys-rep: nsys export failed with status 1: Export error: "));
-    assert_non_null(strstr(result.err, "newer\n"));
-    assert_null(strchr(result.err, '\033'));
-    assert_ptr_equal(strchr(result.err, '\n') + 1, result.err + strlen(result.err));
-    assert_int_equal(rmdir(cli_in(cli_folder, "tmp")), 0);
-    cli_result_free(&result);
-}
-
-/* Tables of more rows than one thread reads, with every type of cell; then a row of them is not what it should be. */
-static void reading_ahead_changes_nothing(void **state)
-{
-    (void)state;
-    static const char rows[] =
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)";
-    static const char *const bad[] = {
-        "", "UPDATE NVTX_EVENTS SET start = 'soon' WHERE rowid = 55555;",
-        "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = x'00' WHERE rowid = 20001;",
-        "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = 1.5 WHERE rowid = 69999;"};
-    for (size_t i = 0; i < NVT_COUNT_OF(bad); i++) {
-        char sql[4096];
-        snprintf(sql, sizeof(sql),
-                 STRINGS NVTX_2026 RUNTIME_2020
-                 "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'registered');"
-                 "%s INSERT INTO NVTX_EVENTS (start, end, eventType, text, textId, globalTid,"
-                 " doubleValue, int64Value, color) SELECT i * 3, nullif(i * 3 + 2, 3002), 59,"
-                 " CASE i %% 4 WHEN 0 THEN 'step ' || (i %% 100) WHEN 1 THEN '' END, 2, " T57
-                 " + i %% 2, CASE i %% 7 WHEN 0 THEN i / 8.0 END, CASE i %% 5 WHEN 0 THEN -i END,"
-                 " i FROM n;"
-                 "%s INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 3, i * 3 + 1, 0, " T57
-                 ", i, 1, 0 FROM n; %s",
-                 rows, rows, bad[i]);
-        struct nvt_trace *trace = kit_read_on_threads(kit_make_export(sql), "3", bad[i]);
-        assert_int_equal(trace != NULL, !*bad[i]);
-        assert_true(!trace || (trace->ranges.count == 70000 && trace->apis.count == 70000));
-        nvt_trace_free(trace);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -948,26 +571,12 @@ int main(void)
         cmocka_unit_test(pools_of_memory_add_up),
         cmocka_unit_test(links_waits_to_events_of_old_exports),
         cmocka_unit_test(waits_are_on_their_contexts_device),
-        cmocka_unit_test(warns_about_a_table_it_cannot_use),
-        cmocka_unit_test(says_what_is_wrong),
-        cmocka_unit_test(refuses_databases_of_others),
-        cmocka_unit_test(passes_on_nsyss_own_warnings),
-        cmocka_unit_test(reads_no_views),
-        cmocka_unit_test(takes_generated_columns_as_missing),
-        cmocka_unit_test(refuses_cut_files),
-        cmocka_unit_test(survives_pages_that_point_at_each_other),
-        cmocka_unit_test(survives_any_changed_byte),
         cmocka_unit_test(takes_a_whole_graph_for_an_operation),
         cmocka_unit_test(leaves_out_what_ends_before_it_begins),
-        cmocka_unit_test(names_tables_of_devices_that_it_does_not_read),
-        cmocka_unit_test(takes_any_path),
-        cmocka_unit_test(is_found_by_content),
-        cmocka_unit_test(says_how_to_export_a_report),
-        cmocka_unit_test(runs_nsys_on_a_report),
-        cmocka_unit_test(reading_ahead_changes_nothing),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
+
 #else
 int main(void)
 {

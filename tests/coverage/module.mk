@@ -4,7 +4,8 @@ COVERAGE       ?=
 COVERAGE_LEAST ?= 90
 # Tests that run no line of those folders which others do not, and compute for long.
 COVERAGE_LEFT_OUT := $(patsubst %,$(BUILD)/tests/test_%,ops_transformer layer transformer_model real_math \
-  pipeline_double switchback device_check device_goals device_parts device_rehearsal device_run device_verdicts emulated setup)
+  pipeline_double switchback device_check device_goals device_parts device_rehearsal device_run device_verdicts emulated emulated_refusals emulated_workloads \
+  pipeline_gradients_double setup)
 
 ifneq ($(COVERAGE),)
 COVERED := $(call obj,$(filter lib/% collectors/% analyze/%,$(MAIN_SRC)) library/nvtally.c) \

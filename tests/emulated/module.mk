@@ -37,6 +37,6 @@ $(EMULATED)/%: $(BUILD)/%
 EMULATED_ALL := $(EMULATED)/libnvtally-cuda.so $(EMULATED)/device/libcheck-cuda.so \
                 $(patsubst %,$(EMULATED)/%,nvtally libnvtally-host.so libnvtally-inject.so libnvtally-nccl.so $(if $(MPI_PACKAGE),libnvtally-mpi.so) device/check device/libcheck-reference.so $(if $(CUPTI_INC),device/cupti_alone.so))
 $(call obj,tests/test_emulated_traces.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
-$(BUILD)/tests/test_emulated $(BUILD)/tests/test_emulated_traces $(BUILD)/tests/test_emulated_devices $(BUILD)/tests/test_transport_nccl $(BUILD)/tests/test_device_rehearsal: | $(EMULATED_ALL) $(STAND_IN) $(NCCL_STAND_IN)
+$(addprefix $(BUILD)/tests/test_,emulated emulated_workloads emulated_refusals emulated_traces emulated_devices transport_nccl device_rehearsal): | $(EMULATED_ALL) $(STAND_IN) $(NCCL_STAND_IN)
 emulated: $(EMULATED_ALL) ## the CUDA backend on the processor, on a stand-in for CUDA
 .PHONY: emulated

@@ -6,4 +6,4 @@ $(NVML_STAND_INS): tests/nvml/stand_in.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
 
-$(BUILD)/tests/test_machine: | all $(NVML_STAND_INS) $(BUILD)/tests/clients/flight
+$(BUILD)/tests/test_machine $(BUILD)/tests/test_machine_reports: | all $(NVML_STAND_INS) $(BUILD)/tests/clients/flight

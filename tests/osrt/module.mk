@@ -5,4 +5,4 @@ $(OSRT_LIBRARY): tests/osrt/library.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -ldl -lpthread
 
-$(BUILD)/tests/test_osrt: | all $(OSRT_LIBRARY) $(BUILD)/tests/clients/os_calls
+$(BUILD)/tests/test_osrt $(BUILD)/tests/test_osrt_options: | all $(OSRT_LIBRARY) $(BUILD)/tests/clients/os_calls
