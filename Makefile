@@ -269,8 +269,8 @@ tests: $(TESTS) clients
 $(if $(and $(PROFILER),$(filter check% tests objects,$(MAKECMDGOALS))),$(error the tests need the workloads: run them without PROFILER; tests/test_profiler.c is about that build))
 # Tests run side by side, the longest first, so that none of them is waited for at the end. Those that measure time run alone, last.
 # Every one is run, then the verdict (tests/runner/run.c). NVTALLY_TEST_JOBS=1 runs them one after another.
-TESTS_LONGEST := device_rehearsal emulated docs_commands transport_nccl cpu faults_calls emulated_devices device_check gpipe pipeline_double \
-                 record_window ctl live cut_recordings tasks python_locks
+TESTS_LONGEST := cpu_python device_rehearsal docs_commands sql emulated gpipe_ranks transport_nccl emulated_workloads cpu faults_calls \
+                 faults_record emulated_devices device_check pipeline_gradients_double record_window ctl live cut_recordings tasks python_locks
 TESTS_ALONE   := load overhead compensate
 tests_named = $(patsubst %,$(BUILD)/tests/test_%,$(1))
 run_tests   = NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/runner/run $(filter-out $(call tests_named,$(TESTS_ALONE)), \

@@ -34,7 +34,6 @@ uint32_t device_count_ops(const struct nvt_trace *trace, enum nvt_op_kind kind);
 
 /* The first range of a name, without which the test fails; how many there are. */
 uint32_t device_find_range(const struct nvt_trace *trace, const char *name);
-
 uint32_t device_count_ranges(const struct nvt_trace *trace, const char *name);
 
 /* Kernels whose launching call lies within the range, on its thread. */

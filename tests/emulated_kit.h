@@ -12,7 +12,6 @@ struct cli_result emulated_run(const char *words, const char *backend, const cha
 /* Its records, the caller's, if it ends with a status; with 0. */
 struct nvt_runs *emulated_rows_that_end(int status, const char *words, const char *backend,
                                         const char *folder, const char *const *environment);
-
 struct nvt_runs *emulated_rows_of(const char *words, const char *backend, const char *folder,
                                   const char *const *environment);
 

@@ -9,7 +9,6 @@
  */
 void export_write_to(const struct nvt_exporter *exporter, const struct nvt_trace *trace,
                      const char *path);
-
 struct nvt_trace *export_read_back(const char *path);
 
 /* Whether an exporter is that of Perfetto. */

@@ -40,7 +40,6 @@ const char *faults_name_of(const struct fault *fault, char *out, size_t size);
  * cannot be counted.
  */
 struct cli_result faults_run_with(const struct fault *fault, const char *const argv[]);
-
 unsigned long faults_count_of(const struct way *way, const char *const argv[]);
 
 /* Lines of a text. */

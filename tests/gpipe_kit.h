@@ -14,7 +14,6 @@
 
 /* The records of the fixture's folder (cli.h), the caller's; a number in one. */
 struct nvt_runs *gpipe_read_runs(void);
-
 double gpipe_number(const struct nvt_runs *runs, size_t row, const char *key);
 
 /* Ranges of a name in the trace of a path. */

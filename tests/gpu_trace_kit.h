@@ -20,12 +20,9 @@ uint32_t gpu_string(struct nvt_trace *trace, const char *text);
 
 /* Rows: a range of the first thread; a call of 10 ns; a kernel that it launched; what an allocator did, in MiB. */
 void gpu_add_range(struct nvt_trace *trace, const char *name, int64_t start, int64_t end);
-
 void gpu_add_call(struct nvt_trace *trace, uint32_t thread, uint64_t correlation, int64_t start);
-
 void gpu_add_kernel(struct nvt_trace *trace, uint64_t correlation, uint32_t stream,
                     const char *name, int64_t start, int64_t end);
-
 void gpu_add_memory(struct nvt_trace *trace, int64_t time, uint8_t kind, uint64_t mib,
                     uint64_t allocated, uint64_t reserved);
 

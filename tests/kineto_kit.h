@@ -6,7 +6,6 @@
 
 /* A file of a text, in the fixture's folder (cli.h): its path, and the trace that is read of it, the caller's. */
 const char *kineto_make_file(const char *text);
-
 struct nvt_trace *kineto_read_text(const char *text);
 
 #endif

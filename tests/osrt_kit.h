@@ -16,12 +16,10 @@ uint32_t osrt_call(const struct nvt_trace *trace, const char *name, unsigned n);
 
 /* How many calls of a name there are; how long one took, in ns. */
 uint32_t osrt_count(const struct nvt_trace *trace, const char *name);
-
 int64_t osrt_length(const struct nvt_trace *trace, uint32_t row);
 
 /* Fixtures of the group: the folder of cli.h and that of record_kit.h. */
 int osrt_set_up(void **state);
-
 int osrt_tear_down(void **state);
 
 #endif

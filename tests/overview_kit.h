@@ -9,7 +9,6 @@
 
 /* The overview of so many traces, the caller's; with every name as it is. */
 struct nvt_overview overview_with(struct nvt_trace *const *traces, size_t count, int every_name);
-
 struct nvt_overview overview_of(struct nvt_trace *const *traces, size_t count);
 
 /* What a screen of that size shows, of which so many lines are taken; owned. */

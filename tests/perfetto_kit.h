@@ -15,7 +15,6 @@ extern struct nvt_buffer perfetto_file, perfetto_packet, perfetto_message, perfe
 
 /* Fixtures of each test. */
 int perfetto_set_up(void **state);
-
 int perfetto_tear_down(void **state);
 
 /* The packet that was made is the next one of a sequence; another one begins. */
@@ -31,7 +30,6 @@ void perfetto_put_track(uint64_t uuid, uint64_t parent, uint64_t pid, uint64_t t
 /* An event of a track, of a type above, which may have a category and a name; a slice from its begin to its end. */
 void perfetto_put_event(uint64_t time, unsigned type, uint64_t track, const char *category,
                         const char *name);
-
 void perfetto_put_slice(uint64_t begin, uint64_t end, uint64_t track, const char *category,
                         const char *name);
 
@@ -40,7 +38,6 @@ struct nvt_trace *perfetto_read_file(void);
 
 /* The range of a name, without which the test fails; when it begins and ends. */
 uint32_t perfetto_range_called(const struct nvt_trace *trace, const char *name);
-
 void perfetto_assert_span(const struct nvt_trace *trace, const char *name, int64_t start,
                           int64_t end);
 

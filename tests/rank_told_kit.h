@@ -32,7 +32,6 @@ extern int rank_told_is_unnumbered;
 
 /* What a file has in front of its events; and the range of a step, before `tail`. */
 void rank_told_begin(FILE *out, int rank);
-
 void rank_told_put_step(FILE *out, int step, int rank, double start, double end, const char *tail);
 
 /* What a command says of the files of some ranks, of which `ranks` has the bits. */
@@ -41,7 +40,6 @@ struct cli_result rank_told_run(const struct job *job, const char *command, cons
 
 /* A text has a part, or not. */
 void rank_told_expect_text(const char *text, const char *part);
-
 void rank_told_expect_none(const char *text, const char *part);
 
 #endif

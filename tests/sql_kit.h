@@ -16,7 +16,6 @@ extern struct nvt_error sql_err;
 
 /* The traces, and the database over them that sql_open_over has opened. */
 extern struct nvt_input_trace sql_given[3];
-
 extern struct nvt_input sql_input;
 
 extern struct nvt_sql *sql_here;
@@ -26,7 +25,6 @@ void sql_open_over(size_t count);
 
 /* Fixtures of the group. */
 int sql_set_up(void **state);
-
 int sql_tear_down(void **state);
 
 /* A statement may take what it likes. */

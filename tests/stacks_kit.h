@@ -10,7 +10,6 @@
 /* A push/pop range; a function of Python's stack, which is a range of that domain. */
 uint32_t stacks_add_range(struct nvt_trace *trace, uint32_t thread, const char *name, int64_t start,
                           int64_t end);
-
 void stacks_add_function(struct nvt_trace *trace, uint32_t thread, uint32_t domain,
                          const char *name, int64_t start, int64_t end);
 

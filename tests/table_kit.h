@@ -16,7 +16,6 @@ void table_add(struct nvt_table *table, const char *name, int64_t total, double 
 
 /* What a format makes of tables, of one (which stays the caller's); owned. */
 char *table_render_list(const char *format, const struct nvt_tables *tables);
-
 char *table_render(const char *format, struct nvt_table *table);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * PyTorch's memory snapshots, pickled here as Python does it. What is expected was worked out by hand.
+ * PyTorch's memory snapshots, pickled here as Python does it (snapshot_kit.h). What is expected was worked out by hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,167 +11,12 @@
 
 #include <cmocka.h>
 
-#include "../analyze/memory/levels.h"
 #include "../analyze/model/refusals.h"
 #include "../analyze/readers/reader.h"
 #include "../lib/buffer.h"
 #include "../lib/count_of.h"
 #include "cli.h"
-
-/* --- a pickle --- */
-
-static struct nvt_buffer bytes;
-
-static void put(const void *data, size_t size)
-{
-    assert_int_equal(nvt_buffer_append(&bytes, data, size), 0);
-}
-
-static void begin(void)
-{
-    nvt_buffer_free(&bytes);
-    put("\x80\x04", 2);
-}
-
-static void text(const char *value)
-{
-    put("\x8c", 1);
-    put(&(uint8_t){(uint8_t)strlen(value)}, 1);
-    put(value, strlen(value));
-}
-
-/* LONG1 of eight bytes. */
-static void integer(int64_t value)
-{
-    put("\x8a\x08", 2);
-    put(&value, 8);
-}
-
-static void list(void)
-{
-    put("](", 2);
-}
-
-static void list_ends(void)
-{
-    put("e", 1);
-}
-
-static void dict(void)
-{
-    put("}(", 2);
-}
-
-static void dict_ends(void)
-{
-    put("u", 1);
-}
-
-static void pair(const char *key, int64_t value)
-{
-    text(key);
-    integer(value);
-}
-
-static void pair_text(const char *key, const char *value)
-{
-    text(key);
-    text(value);
-}
-
-/* "function file line", innermost first, after one another, with ';' between. */
-static void frames(const char *all)
-{
-    char copy[1000], *rest = NULL;
-    snprintf(copy, sizeof(copy), "%s", all);
-    text("frames");
-    list();
-    for (char *frame = strtok_r(copy, ";", &rest); frame; frame = strtok_r(NULL, ";", &rest)) {
-        char *line = strrchr(frame, ' ');
-        assert_non_null(line);
-        *line++ = '\0';
-        char *file = strrchr(frame, ' ');
-        assert_non_null(file);
-        *file++ = '\0';
-        dict();
-        pair_text("name", frame);
-        pair_text("filename", file);
-        pair("line", atoi(line));
-        dict_ends();
-    }
-    list_ends();
-}
-
-static void entry(const char *action, int64_t time, int64_t address, int64_t size,
-                  const char *stack)
-{
-    dict();
-    pair_text("action", action);
-    pair("addr", address);
-    pair("size", size);
-    pair("stream", 0);
-    if (time >= 0)
-        pair("time_us", time);
-    frames(stack);
-    dict_ends();
-}
-
-static void block(const char *state, int64_t address, int64_t size, int64_t requested,
-                  const char *stack)
-{
-    dict();
-    pair("address", address);
-    pair("size", size);
-    pair("requested_size", requested);
-    pair_text("state", state);
-    frames(stack);
-    dict_ends();
-}
-
-static void segment(int64_t device, int64_t address, int64_t size)
-{
-    dict();
-    pair("device", device);
-    pair("address", address);
-    pair("total_size", size);
-    pair_text("segment_type", "large");
-    text("blocks");
-    list();
-}
-
-static void segment_ends(void)
-{
-    list_ends();
-    dict_ends();
-}
-
-static void annotation(const char *stage, const char *name, int64_t time)
-{
-    dict();
-    pair_text("stage", stage);
-    pair_text("name", name);
-    pair("device", 0);
-    pair("time_us", time);
-    dict_ends();
-}
-
-static const char *write_pickle(void)
-{
-    const char *path = cli_in(cli_folder, "snapshot.pickle");
-    put(".", 1);
-    cli_write_file(path, bytes.data, bytes.size);
-    return path;
-}
-
-static struct nvt_trace *read_it(void)
-{
-    struct nvt_error err = NVT_ERROR_INIT;
-    char shown[1100];
-    struct nvt_trace *trace = nvt_trace_read(write_pickle(), &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, shown, sizeof(shown)));
-    return trace;
-}
+#include "snapshot_kit.h"
 
 /* --- a program --- */
 
@@ -185,51 +30,52 @@ static struct nvt_trace *read_it(void)
  */
 static void put_program(void)
 {
-    begin();
-    dict();
-    text("segments");
-    list();
-    segment(0, 0x10000, 8192);
-    block("active_allocated", 0x10000, 1024, 1000, "load /net.py 3;<module> /net.py 20");
-    block("inactive", 0x10400, 2048, 0, "");
-    block("active_pending_free", 0x10c00, 512, 400, "");
-    block("inactive", 0x10e00, 4608, 0, "");
-    segment_ends();
-    segment(1, 0x90000, 2048);
-    block("active_allocated", 0x90000, 2048, 2048, "");
-    segment_ends();
-    segment(0, 0x20000, 4096);
-    block("active_allocated", 0x20000, 4096, 4000, "");
-    segment_ends();
-    list_ends();
-    text("device_traces");
-    list();
-    list();
-    entry("segment_alloc", START + 1, 0x20000, 4096, "");
-    entry("alloc", START + 2, 0x20000, 4000,
-          "unwind ?? 0;at::_ops::addmm::call(at::Tensor const&) a.cpp "
-          "1;at::native::linear(at::Tensor) "
-          "?? 0;at::_ops::linear::call(at::Tensor const&) a.cpp 2;" FORWARD);
-    entry("free_requested", START + 3, 0x10400, 700, "");
-    entry("free_completed", START + 4, 0x10400, 700, "");
-    entry("segment_alloc", START + 5, 0x30000, 2048, "");
-    entry("alloc", START + 6, 0x30000, 2000,
-          "at::x<f(int)>::y(int, int) b.cpp 7;torch::autograd::Engine::run(std::shared_ptr<int>) "
-          "?? 0;"
-          "clone3 ?? 0");
-    entry("free_completed", START + 7, 0x30000, 2000, "");
-    entry("segment_free", START + 8, 0x30000, 2048, "");
-    dict();
-    pair_text("action", "oom");
-    pair("size", 1 << 30);
-    pair("device_free", 12345);
-    pair("time_us", START + 9);
-    dict_ends();
-    entry("snapshot", START + 10, 0, 0, "");
-    list_ends();
-    list();
-    list_ends();
-    list_ends();
+    snapshot_begin();
+    snapshot_dict();
+    snapshot_text("segments");
+    snapshot_list();
+    snapshot_segment(0, 0x10000, 8192);
+    snapshot_block("active_allocated", 0x10000, 1024, 1000, "load /net.py 3;<module> /net.py 20");
+    snapshot_block("inactive", 0x10400, 2048, 0, "");
+    snapshot_block("active_pending_free", 0x10c00, 512, 400, "");
+    snapshot_block("inactive", 0x10e00, 4608, 0, "");
+    snapshot_segment_ends();
+    snapshot_segment(1, 0x90000, 2048);
+    snapshot_block("active_allocated", 0x90000, 2048, 2048, "");
+    snapshot_segment_ends();
+    snapshot_segment(0, 0x20000, 4096);
+    snapshot_block("active_allocated", 0x20000, 4096, 4000, "");
+    snapshot_segment_ends();
+    snapshot_list_ends();
+    snapshot_text("device_traces");
+    snapshot_list();
+    snapshot_list();
+    snapshot_entry("segment_alloc", START + 1, 0x20000, 4096, "");
+    snapshot_entry("alloc", START + 2, 0x20000, 4000,
+                   "unwind ?? 0;at::_ops::addmm::call(at::Tensor const&) a.cpp "
+                   "1;at::native::linear(at::Tensor) "
+                   "?? 0;at::_ops::linear::call(at::Tensor const&) a.cpp 2;" FORWARD);
+    snapshot_entry("free_requested", START + 3, 0x10400, 700, "");
+    snapshot_entry("free_completed", START + 4, 0x10400, 700, "");
+    snapshot_entry("segment_alloc", START + 5, 0x30000, 2048, "");
+    snapshot_entry(
+        "alloc", START + 6, 0x30000, 2000,
+        "at::x<f(int)>::y(int, int) b.cpp 7;torch::autograd::Engine::run(std::shared_ptr<int>) "
+        "?? 0;"
+        "clone3 ?? 0");
+    snapshot_entry("free_completed", START + 7, 0x30000, 2000, "");
+    snapshot_entry("segment_free", START + 8, 0x30000, 2048, "");
+    snapshot_dict();
+    snapshot_pair_text("action", "oom");
+    snapshot_pair("size", 1 << 30);
+    snapshot_pair("device_free", 12345);
+    snapshot_pair("time_us", START + 9);
+    snapshot_dict_ends();
+    snapshot_entry("snapshot", START + 10, 0, 0, "");
+    snapshot_list_ends();
+    snapshot_list();
+    snapshot_list_ends();
+    snapshot_list_ends();
 }
 
 static void expect_event(const struct nvt_trace *trace, uint32_t row, uint32_t device, int64_t time,
@@ -251,8 +97,8 @@ static void counts_from_the_end(void **state)
     (void)state;
     struct nvt_refusal refusal;
     put_program();
-    dict_ends();
-    struct nvt_trace *trace = read_it();
+    snapshot_dict_ends();
+    struct nvt_trace *trace = snapshot_read_it();
     assert_string_equal(trace->format, "snapshot");
     assert_int_equal(trace->origin_ns, (START + 1) * 1000);
     assert_int_equal(trace->memory.count, 8);
@@ -288,8 +134,8 @@ static void keeps_what_tells_of_stacks(void **state)
 {
     (void)state;
     put_program();
-    dict_ends();
-    struct nvt_trace *trace = read_it();
+    snapshot_dict_ends();
+    struct nvt_trace *trace = snapshot_read_it();
     assert_string_equal(stack_of(trace, 0), "");
     assert_string_equal(stack_of(trace, 1), "load (net.py:3) < <module> (net.py:20)");
     assert_string_equal(stack_of(trace, 4),
@@ -302,9 +148,9 @@ static void reports_stacks(void **state)
 {
     (void)state;
     put_program();
-    dict_ends();
-    const char *argv[] = {"nvtally",        "stats", write_pickle(), "-r",
-                          "memory_at_peak", "-f",    "csv",          NULL};
+    snapshot_dict_ends();
+    const char *argv[] = {"nvtally", "stats", snapshot_write_pickle(), "-r", "memory_at_peak", "-f",
+                          "csv",     NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     /* 7400 bytes: 4000 and 2000 of the history, 1000 from before with its stack, 400 of nobody; the block without one. */
@@ -328,42 +174,42 @@ static void reports_stacks(void **state)
 static void put_segment(const char *pool, int64_t stream, int64_t id, int64_t used,
                         int64_t free_after)
 {
-    dict();
-    pair("device", 0);
-    pair("total_size", used + free_after);
-    pair_text("segment_type", pool);
-    pair("stream", stream);
-    text("segment_pool_id");
-    put("(", 1);
-    integer(0);
-    integer(id);
-    put("t", 1);
-    text("blocks");
-    list();
+    snapshot_dict();
+    snapshot_pair("device", 0);
+    snapshot_pair("total_size", used + free_after);
+    snapshot_pair_text("segment_type", pool);
+    snapshot_pair("stream", stream);
+    snapshot_text("segment_pool_id");
+    snapshot_put("(", 1);
+    snapshot_integer(0);
+    snapshot_integer(id);
+    snapshot_put("t", 1);
+    snapshot_text("blocks");
+    snapshot_list();
     if (used)
-        block("active_allocated", 0x10000 * (used + stream + id), used, used, "");
-    block("inactive", 0, free_after / 4, 0, "");
-    block("inactive", 0, free_after - free_after / 4, 0, "");
-    list_ends();
-    dict_ends();
+        snapshot_block("active_allocated", 0x10000 * (used + stream + id), used, used, "");
+    snapshot_block("inactive", 0, free_after / 4, 0, "");
+    snapshot_block("inactive", 0, free_after - free_after / 4, 0, "");
+    snapshot_list_ends();
+    snapshot_dict_ends();
 }
 
 static void reports_segments(void **state)
 {
     (void)state;
-    begin();
-    dict();
-    text("segments");
-    list();
+    snapshot_begin();
+    snapshot_dict();
+    snapshot_text("segments");
+    snapshot_list();
     put_segment("small", 0, 0, 1 << 20, 1 << 20);
     put_segment("large", 0, 0, 12 << 20, 8 << 20);
     put_segment("large", 7, 0, 3 << 20, 1 << 20);
     put_segment("large", 0, 0, 0, 16 << 20);
     put_segment("large", 0, 2, 0, 4 << 20);
     put_segment("large", 0, 0, 19 << 20, 1 << 20);
-    list_ends();
-    dict_ends();
-    const char *path = write_pickle();
+    snapshot_list_ends();
+    snapshot_dict_ends();
+    const char *path = snapshot_write_pickle();
     const char *argv[] = {"nvtally", "stats", path, "-r", "memory_segments", "-f", "csv", NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
@@ -382,16 +228,16 @@ static void reports_segments(void **state)
 static void put_annotated(int crossed)
 {
     put_program();
-    text("external_annotations");
-    list();
-    annotation("END", "lost", START);
-    annotation("START", "step", START + 1);
-    annotation("START", "forward", START + 2);
-    annotation("END", crossed ? "step" : "forward", START + 5);
-    annotation("END", crossed ? "forward" : "step", START + 8);
-    annotation("START", "open", START + 9);
-    list_ends();
-    dict_ends();
+    snapshot_text("external_annotations");
+    snapshot_list();
+    snapshot_annotation("END", "lost", START);
+    snapshot_annotation("START", "step", START + 1);
+    snapshot_annotation("START", "forward", START + 2);
+    snapshot_annotation("END", crossed ? "step" : "forward", START + 5);
+    snapshot_annotation("END", crossed ? "forward" : "step", START + 8);
+    snapshot_annotation("START", "open", START + 9);
+    snapshot_list_ends();
+    snapshot_dict_ends();
 }
 
 static void reads_annotations(void **state)
@@ -399,7 +245,7 @@ static void reads_annotations(void **state)
     (void)state;
     for (int crossed = 0; crossed < 2; crossed++) {
         put_annotated(crossed);
-        struct nvt_trace *trace = read_it();
+        struct nvt_trace *trace = snapshot_read_it();
         const struct nvt_ranges *ranges = &trace->ranges;
         assert_int_equal(ranges->count, 3);
         assert_string_equal(nvt_name(trace, ranges->name[0]), "step");
@@ -417,24 +263,24 @@ static void reads_annotations(void **state)
 static void reads_other_forms(void **state)
 {
     (void)state;
-    begin();
-    dict();
-    text("device_traces");
-    list();
-    list();
-    entry("free", -1, 0x500, 300, "");
-    entry("segment_map", -1, 0x1000, 4096, "");
-    entry("alloc", -1, 0x1000, 4000, "f /a.py 1");
-    list_ends();
-    list_ends();
-    text("host_traces");
-    list();
-    list();
-    entry("alloc", -1, 0x7000, 64, "");
-    list_ends();
-    list_ends();
-    dict_ends();
-    struct nvt_trace *trace = read_it();
+    snapshot_begin();
+    snapshot_dict();
+    snapshot_text("device_traces");
+    snapshot_list();
+    snapshot_list();
+    snapshot_entry("free", -1, 0x500, 300, "");
+    snapshot_entry("segment_map", -1, 0x1000, 4096, "");
+    snapshot_entry("alloc", -1, 0x1000, 4000, "f /a.py 1");
+    snapshot_list_ends();
+    snapshot_list_ends();
+    snapshot_text("host_traces");
+    snapshot_list();
+    snapshot_list();
+    snapshot_entry("alloc", -1, 0x7000, 64, "");
+    snapshot_list_ends();
+    snapshot_list_ends();
+    snapshot_dict_ends();
+    struct nvt_trace *trace = snapshot_read_it();
     assert_int_equal(trace->memory.count, 4);
     expect_event(trace, 0, 0, 0, 0x500, 0, 1, 300, 300);
     expect_event(trace, 1, 0, 0, 0x500, 1, 0, 0, 0);
@@ -449,28 +295,28 @@ static void reads_other_forms(void **state)
 static void reads_a_list_of_segments(void **state)
 {
     (void)state;
-    begin();
-    list();
-    segment(0, 0x10000, 4096);
-    dict();
-    pair("size", 1024);
-    pair_text("state", "inactive");
-    dict_ends();
-    dict();
-    pair("size", 2048);
-    pair_text("state", "active_allocated");
-    text("history");
-    list();
-    dict();
-    pair("addr", 0x10400);
-    pair("real_size", 2000);
-    frames("f /a.py 1");
-    dict_ends();
-    list_ends();
-    dict_ends();
-    segment_ends();
-    list_ends();
-    struct nvt_trace *trace = read_it();
+    snapshot_begin();
+    snapshot_list();
+    snapshot_segment(0, 0x10000, 4096);
+    snapshot_dict();
+    snapshot_pair("size", 1024);
+    snapshot_pair_text("state", "inactive");
+    snapshot_dict_ends();
+    snapshot_dict();
+    snapshot_pair("size", 2048);
+    snapshot_pair_text("state", "active_allocated");
+    snapshot_text("history");
+    snapshot_list();
+    snapshot_dict();
+    snapshot_pair("addr", 0x10400);
+    snapshot_pair("real_size", 2000);
+    snapshot_frames("f /a.py 1");
+    snapshot_dict_ends();
+    snapshot_list_ends();
+    snapshot_dict_ends();
+    snapshot_segment_ends();
+    snapshot_list_ends();
+    struct nvt_trace *trace = snapshot_read_it();
     assert_int_equal(trace->memory.count, 1);
     expect_event(trace, 0, 0, 0, 0x10400, 0, 1, 2048, 4096);
     assert_string_equal(stack_of(trace, 0), "f (a.py:1)");
@@ -483,25 +329,25 @@ static void reads_a_list_of_segments(void **state)
 /* How often it was refused, of how much, with so much held beside what is in use. */
 static char *diagnosis(int refusals, int64_t spare)
 {
-    begin();
-    dict();
-    text("device_traces");
-    list();
-    list();
-    entry("segment_alloc", START, 0x10000, (64 << 20) + spare, "");
-    entry("alloc", START + 1, 0x10000, 64 << 20, "f /a.py 1");
+    snapshot_begin();
+    snapshot_dict();
+    snapshot_text("device_traces");
+    snapshot_list();
+    snapshot_list();
+    snapshot_entry("segment_alloc", START, 0x10000, (64 << 20) + spare, "");
+    snapshot_entry("alloc", START + 1, 0x10000, 64 << 20, "f /a.py 1");
     for (int i = 0; i < refusals; i++) {
-        dict();
-        pair_text("action", "oom");
-        pair("size", (int64_t)(i + 1) << 20);
-        pair("device_free", 3 << 20);
-        pair("time_us", START + 2 + i);
-        dict_ends();
+        snapshot_dict();
+        snapshot_pair_text("action", "oom");
+        snapshot_pair("size", (int64_t)(i + 1) << 20);
+        snapshot_pair("device_free", 3 << 20);
+        snapshot_pair("time_us", START + 2 + i);
+        snapshot_dict_ends();
     }
-    list_ends();
-    list_ends();
-    dict_ends();
-    const char *argv[] = {"nvtally", "diagnose", write_pickle(), NULL};
+    snapshot_list_ends();
+    snapshot_list_ends();
+    snapshot_dict_ends();
+    const char *argv[] = {"nvtally", "diagnose", snapshot_write_pickle(), NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     char *out = strdup(result.out);
@@ -560,9 +406,9 @@ static void refuses_what_is_none(void **state)
     refuse("\x80\x04}(\x8c\x04step", 9, "ends in the middle of a pickle");
     put_annotated(0);
     struct nvt_error err = NVT_ERROR_INIT;
-    for (size_t size = 3; size < bytes.size; size += 7) {
+    for (size_t size = 3; size < snapshot_bytes.size; size += 7) {
         const char *path = cli_in(cli_folder, "cut.pickle");
-        cli_write_file(path, bytes.data, size);
+        cli_write_file(path, snapshot_bytes.data, size);
         assert_null(nvt_trace_read(path, &err));
     }
 }
@@ -572,27 +418,27 @@ static void refuses_more_than_it_holds(void **state)
 {
     (void)state;
     enum { MANY = 10000 };
-    begin();
-    dict();
-    text("device_traces");
-    list();
-    list();
-    entry("alloc", 1, 0x1000, 8, "");
-    put("\x94", 1);
+    snapshot_begin();
+    snapshot_dict();
+    snapshot_text("device_traces");
+    snapshot_list();
+    snapshot_list();
+    snapshot_entry("alloc", 1, 0x1000, 8, "");
+    snapshot_put("\x94", 1);
     for (int i = 0; i < MANY; i++)
-        put("h\x00", 2);
-    put("e\x94", 2);
+        snapshot_put("h\x00", 2);
+    snapshot_put("e\x94", 2);
     for (int i = 0; i < MANY; i++)
-        put("h\x01", 2);
-    list_ends();
-    dict_ends();
-    put(".", 1);
-    refuse(bytes.data, bytes.size, "claims more than it has bytes for");
+        snapshot_put("h\x01", 2);
+    snapshot_list_ends();
+    snapshot_dict_ends();
+    snapshot_put(".", 1);
+    refuse(snapshot_bytes.data, snapshot_bytes.size, "claims more than it has bytes for");
 }
 
 static int tear_down(void **state)
 {
-    nvt_buffer_free(&bytes);
+    nvt_buffer_free(&snapshot_bytes);
     return cli_folder_tear_down(state);
 }
 
