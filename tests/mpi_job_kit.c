@@ -15,6 +15,7 @@
 struct mpi_job mpi_job_make(int ranks, int files, int64_t ahead)
 {
     struct mpi_job job = {.files = files, .ranks = ranks, .ahead = ahead};
+    assert_true(files > 0 && files <= MOST && ranks <= MOST);
     for (int i = 0; i < files; i++) {
         job.traces[i] = small_trace();
         job.traces[i]->tells_mpi_peers = 1;
