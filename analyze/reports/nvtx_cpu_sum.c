@@ -12,121 +12,17 @@
 
 #include "../../lib/clock.h"
 #include "../model/recorded_parts.h"
-#include "../model/thread_ranges.h"
 #include "report.h"
-#include "../studies/cpu_input.h"
+#include "../studies/cpu_sums.h"
 
 /* --- by range ----------------------------------------------------------------------------------- */
 
-/* What stands for no range at all. */
-#define NOWHERE "[in no range]"
-
-/* Ranges of one name. */
-struct range {
-    uint64_t instances, samples;
-    int64_t wall_ns, weight;
-};
-
-/* Of all traces: groups of ranges, which carry a struct range, and of functions. */
-struct by_range {
-    struct nvt_groups ranges, functions;
-    struct nvt_pairs pairs;
-};
-
-/* The samples of a trace, with its functions and ranges. */
-struct sampled {
-    struct nvt_sampled_functions functions;
-    uint32_t *function_groups;
-    struct nvt_thread_ranges ranges;
-    uint32_t *
-        range_groups; /* of ranges; NVT_NONE: it is none of push and pop, or within one of the same name */
-    uint32_t nowhere;
-};
-
-/* 0, or -1 when out of memory. */
-static int add_nvtx_cpu_sum_ranges(struct by_range *all, struct sampled *sampled)
-{
-    const struct nvt_ranges *rows = &sampled->ranges.trace->ranges;
-    const uint32_t nowhere = nvt_groups_text(&all->ranges, NOWHERE);
-    sampled->nowhere = nvt_groups_key(&all->ranges, &nowhere, 1);
-    sampled->range_groups = malloc(((size_t)rows->count + 1) * sizeof(*sampled->range_groups));
-    if (!sampled->range_groups || sampled->nowhere == NVT_NONE)
-        return -1;
-    for (uint32_t i = 0; i < rows->count; i++) {
-        sampled->range_groups[i] = NVT_NONE;
-        if (rows->style[i] != NVT_PUSH_POP || !nvt_thread_ranges_is_outermost(&sampled->ranges, i))
-            continue;
-        const uint32_t name = nvt_groups_range(&all->ranges, i);
-        uint32_t group = nvt_groups_key(&all->ranges, &name, 1);
-        struct range *range = nvt_groups_item(&all->ranges, group);
-        if (!range)
-            return -1;
-        sampled->range_groups[i] = group;
-        range->instances++;
-        range->wall_ns = nvt_clock_sum(range->wall_ns, rows->end[i] - rows->start[i]);
-    }
-    return nvt_groups_failed(&all->ranges) ? -1 : 0;
-}
-
-static int add_to(struct by_range *all, const struct sampled *sampled, uint32_t group,
-                  uint32_t sample)
-{
-    const int64_t weight = nvt_sample_weight(&sampled->functions, sample);
-    struct range *range = nvt_groups_item(&all->ranges, group);
-    range->samples++;
-    range->weight = nvt_clock_sum(range->weight, weight);
-    return nvt_pairs_add(&all->pairs, group,
-                         sampled->function_groups[nvt_function_of(&sampled->functions, sample)],
-                         weight);
-}
-
-/* 0, or -1 when out of memory. */
-static int add_samples(struct by_range *all, const struct sampled *sampled)
-{
-    const struct nvt_cpu_samples *samples = &sampled->functions.trace->cpu_samples;
-    uint32_t open[NVT_NESTING_DEPTH];
-    int status = 0;
-    for (uint32_t i = 0; i < samples->count && !status; i++) {
-        uint32_t depth =
-            nvt_thread_ranges_open(&sampled->ranges, samples->thread[i], samples->time[i], open);
-        for (uint32_t k = 0; k < depth && !status; k++)
-            if (sampled->range_groups[open[k]] != NVT_NONE)
-                status = add_to(all, sampled, sampled->range_groups[open[k]], i);
-        if (!depth)
-            status = add_to(all, sampled, sampled->nowhere, i);
-    }
-    return status;
-}
-
-static int add_nvtx_cpu_sum_trace(struct by_range *all, const struct nvt_trace *trace,
-                                  const struct nvt_cpu_input *input, struct nvt_error *err)
-{
-    struct sampled sampled = {.range_groups = NULL};
-    if (!trace->cpu_samples.count)
-        return 0;
-    nvt_groups_trace(&all->ranges, trace);
-    int status = nvt_cpu_functions(&sampled.functions, trace, NVT_BY_FUNCTION, input, err) ||
-                         nvt_thread_ranges_make(&sampled.ranges, trace, err)
-                     ? -1
-                     : 0;
-    if (!status) {
-        sampled.function_groups = nvt_cpu_groups(&all->functions, &sampled.functions);
-        if (!sampled.function_groups || add_nvtx_cpu_sum_ranges(all, &sampled) ||
-            add_samples(all, &sampled))
-            status = nvt_fail_at(err, trace->path, -1, "out of memory");
-    }
-    nvt_sampled_functions_free(&sampled.functions);
-    nvt_thread_ranges_free(&sampled.ranges);
-    free(sampled.function_groups);
-    free(sampled.range_groups);
-    return status;
-}
-
 /* "gemm (libblas.so) 63 %, malloc (libc.so.6) 12 %": up to three, of at least 1 %; *text is to be freed. NULL: there are none. */
-static const char *hottest(const struct by_range *all, uint32_t group, struct nvt_buffer *text)
+static const char *hottest(const struct nvt_cpu_by_range *all, uint32_t group,
+                           struct nvt_buffer *text)
 {
     enum { MOST = 3 };
-    const struct range *range = nvt_groups_item(&all->ranges, group);
+    const struct nvt_cpu_range *range = nvt_groups_item(&all->ranges, group);
     const struct nvt_pair *pairs = &all->pairs.items[all->pairs.first[group]];
     uint32_t count = all->pairs.first[group + 1] - all->pairs.first[group];
     int failed = 0;
@@ -145,10 +41,10 @@ static const char *hottest(const struct by_range *all, uint32_t group, struct nv
     return failed ? NULL : nvt_text_if_any((const char *)text->data);
 }
 
-static void put_nvtx_cpu_sum_range(struct nvt_table *table, const struct by_range *all,
+static void put_nvtx_cpu_sum_range(struct nvt_table *table, const struct nvt_cpu_by_range *all,
                                    const struct nvt_cpu_input *input, uint32_t group)
 {
-    const struct range *range = nvt_groups_item(&all->ranges, group);
+    const struct nvt_cpu_range *range = nvt_groups_item(&all->ranges, group);
     struct nvt_buffer text = {0};
     if (!range->instances && !range->samples)
         return;
@@ -164,18 +60,12 @@ static int put_nvtx_cpu_sum_ranges(struct nvt_table *table, const struct nvt_mak
 {
     struct nvt_input *input = making->input;
     const struct nvt_cpu_input facts = nvt_cpu_look(input, 0);
-    struct by_range all = {.ranges = {.item_size = sizeof(struct range)}};
-    int status = 0;
+    struct nvt_cpu_by_range all = {.ranges = {.count = 0}};
     nvt_cpu_title(table, making->report->title, &facts);
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_nvtx_cpu_sum_trace(&all, input->traces[i].trace, &facts, making->err);
-    if (!status)
-        status = nvt_pairs_sort(&all.pairs, all.ranges.count);
+    const int status = nvt_cpu_by_range_make(&all, input, &facts, making->err);
     for (uint32_t i = 0; i < all.ranges.count && !status; i++)
         put_nvtx_cpu_sum_range(table, &all, &facts, i);
-    nvt_groups_free(&all.ranges);
-    nvt_groups_free(&all.functions);
-    nvt_pairs_free(&all.pairs);
+    nvt_cpu_by_range_free(&all);
     return status;
 }
 
