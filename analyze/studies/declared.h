@@ -8,6 +8,7 @@
 #ifndef NVT_DECLARED_H
 #define NVT_DECLARED_H
 
+#include "../input/input.h"
 #include "../input/peaks.h"
 
 /* Numbers that are declared are less: what is more is no work of this world, and sums of it no numbers. */
@@ -28,6 +29,9 @@ struct nvt_declared nvt_declared_in_name(const char *name, char **plain);
  * configuration; else fp32. NVT_ROOF_OTHER: a format that has no peak here. */
 enum nvt_roof nvt_declared_roof(const struct nvt_declared *work, const struct nvt_record *record,
                                 const char *configuration, const char *phase);
+
+/* The run's row of a trace; NULL: there is none. */
+const struct nvt_record *nvt_record_of_trace(const struct nvt_input_trace *from);
 
 /* Whether both numbers are said, and any is more than nothing. */
 int nvt_declared_is_work(const struct nvt_declared *work);

@@ -177,12 +177,6 @@ static const char *fallback_of(const struct walk *walk)
     return named ? named : walk->trace->path;
 }
 
-static const struct nvt_record *record_of(const struct nvt_input_trace *from)
-{
-    return from->runs && from->record < from->runs->count ? &from->runs->records[from->record]
-                                                          : NULL;
-}
-
 /* The point of a range; `phase`: it is the one that it lies in. NULL when out of memory. */
 static struct nvt_roof_point *point_of(struct walk *walk, const struct known *known, int is_phase,
                                        uint32_t row, int on_device, const struct nvt_declared *work)
@@ -206,7 +200,8 @@ static struct nvt_roof_point *point_of(struct walk *walk, const struct known *kn
         .range = is_phase ? "" : plain,
         .peaks = walk->peaks[on_device],
     };
-    point.roof = nvt_declared_roof(work, record_of(walk->from), point.configuration, phase);
+    point.roof =
+        nvt_declared_roof(work, nvt_record_of_trace(walk->from), point.configuration, phase);
     struct nvt_roof_point *added = nvt_roofline_point(
         walk->work, nvt_roofline_has_directory(walk->from) ? walk->from->runs : NULL, &point,
         walk->suffix);
@@ -321,7 +316,7 @@ int nvt_roofline_add_trace(struct nvt_roofline_work *work, const struct nvt_inpu
     uint32_t *parent = nvt_nest_threads(trace, err);
     int status = -1;
     if (nvt_roofline_has_directory(from))
-        nvt_roofline_suffix(work, record_of(from), walk.suffix);
+        nvt_roofline_suffix(work, nvt_record_of_trace(from), walk.suffix);
     walk.parent = parent;
     walk.around = malloc(((size_t)trace->ranges.count + 1) * sizeof(*walk.around));
     if (trace->ops.count)
