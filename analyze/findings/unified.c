@@ -5,6 +5,7 @@
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
 #include "../diagnosis/diagnose.h"
+#include "../studies/managed_memory.h"
 
 #define LEAST_SHARE   0.1
 #define LEAST_AN_UNIT 10
@@ -16,12 +17,6 @@ struct moves {
     double gaps;                  /* between one and the next, with nothing else in between */
 };
 
-static int is_move(const struct nvt_ops *ops, uint32_t op)
-{
-    return ops->kind[op] == NVT_OP_MEMCPY && (ops->copy_kind[op] == NVT_COPY_UNIFIED_HTOD ||
-                                              ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH);
-}
-
 static void add_up_unified(const struct nvt_view *view, const struct nvt_used_device *device,
                            struct moves *moves, struct nvt_finding *finding)
 {
@@ -31,7 +26,7 @@ static void add_up_unified(const struct nvt_view *view, const struct nvt_used_de
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
         int64_t start = ops->start[op], end = ops->end[op];
-        if (is_move(ops, op) && nvt_is_steady(view, start)) {
+        if (nvt_is_page_move(ops, op) && nvt_is_steady(view, start)) {
             moves->count++;
             moves->bytes += (double)ops->bytes[op];
             if (ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH)
@@ -43,7 +38,7 @@ static void add_up_unified(const struct nvt_view *view, const struct nvt_used_de
             moved = end > moved ? end : moved;
             nvt_finding_point(finding, start);
         }
-        follows = is_move(ops, op);
+        follows = nvt_is_page_move(ops, op);
         until = end > until ? end : until;
     }
 }

@@ -10,7 +10,7 @@ static int is_to_host(const struct nvt_ops *ops, uint32_t op)
     return ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH;
 }
 
-static int is_counted(const struct nvt_ops *ops, uint32_t op)
+int nvt_is_page_move(const struct nvt_ops *ops, uint32_t op)
 {
     return ops->kind[op] == NVT_OP_MEMCPY &&
            (ops->copy_kind[op] == NVT_COPY_UNIFIED_HTOD || is_to_host(ops, op));
@@ -65,7 +65,7 @@ static struct nvt_managed_pages *pages_at(struct addresses *addresses, uint64_t 
 static int collect(struct addresses *addresses, const struct nvt_trace *trace)
 {
     for (uint32_t i = 0; i < trace->ops.count; i++) {
-        if (!is_counted(&trace->ops, i))
+        if (!nvt_is_page_move(&trace->ops, i))
             continue;
         struct nvt_managed_pages *pages = pages_at(addresses, address_of(trace, i));
         if (!pages)
@@ -117,7 +117,7 @@ void nvt_managed_total_add(struct nvt_managed_total *total, const struct nvt_tra
 {
     total->has_faults |= trace->um_events.count || !trace->lacks_page_faults;
     for (uint32_t i = 0; i < trace->ops.count; i++)
-        if (is_counted(&trace->ops, i)) {
+        if (nvt_is_page_move(&trace->ops, i)) {
             add_copy(&total->pages, &trace->ops, i);
             widen(total, address_of(trace, i));
         }

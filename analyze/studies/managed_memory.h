@@ -19,6 +19,9 @@ struct nvt_managed_pages {
     double ns;           /* of the copies */
 };
 
+/* Whether an operation moved pages between the host and a device. */
+int nvt_is_page_move(const struct nvt_ops *ops, uint32_t op);
+
 /* Pages of a trace by the address at which they begin, ascending; malloc'ed, *count of them. NULL when out of memory. */
 struct nvt_managed_pages *nvt_managed_by_address(const struct nvt_trace *trace, uint32_t *count);
 
