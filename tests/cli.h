@@ -34,6 +34,15 @@ struct cli_options {
  * what is wrong in a program is wrong in each of them. */
 enum { CLI_TRIES = 4 };
 
+/* Seconds for alarm(): what takes so long hangs, and is no busy machine's. */
+enum { CLI_HANG_S = 600 };
+
+/* The beginning of a script with nvtally as $0, within a session: `until_status LINE` returns when `ctl status` has that line, a basic
+ * regular expression. What never comes ends with the script's time. */
+#define CLI_UNTIL_STATUS                                                                           \
+    "until_status() { until \"$0\" ctl status 2>/dev/null | grep -q \"^$1$\"; do sleep 0.05; "     \
+    "done; }; "
+
 /* After the last of them: fail with this message; but skip where the machine is too busy to tell, so that more threads want to run
  * than there are processors in most looks of the next second. Does not return. */
 void cli_give_up(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,12 +1,13 @@
 /*
- * A training loop for record --budget: loop KIND ITERATIONS [FIRST NS].
+ * A training loop for record --budget: loop KIND ITERATIONS [FIRST TIMES].
  *
  *   ranges    100 short ranges with 5 us of work in each
  *   launches  1,000 launches on the made-up device of tests/cupti/stand_in.h, 10 us apart
  *
  * Each iteration is a range "step". What its push returns says whether it is recorded. From the first iteration that is, of number FIRST
- * on, those that are recorded take NS longer. At the end it prints how many iterations were recorded, how long the recorded ones and the
- * others took, and what followed that first one: "planted 120: 3 of 10, 1 of the next 200".
+ * on, those that are recorded take longer, by TIMES what those that are not took so far, in the mean: on a busy machine both are
+ * long. At the end it prints how many iterations were recorded, how long the recorded ones and the others took, and what followed that
+ * first one: "planted 120: 3 of 10, 1 of the next 200".
  */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
@@ -76,12 +77,17 @@ static struct {
     int64_t ns;
 } sums[2];
 
+static int64_t mean_ns(int is_recorded)
+{
+    return sums[is_recorded].count ? sums[is_recorded].ns / (int64_t)sums[is_recorded].count : 0;
+}
+
 int main(int argc, char **argv)
 {
     const int launches_wanted = argc > 1 && !strcmp(argv[1], "launches");
     const uint64_t iterations = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
     const uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX;
-    const int64_t planted_ns = argc > 4 ? strtoll(argv[4], NULL, 10) : 0;
+    const int64_t times = argc > 4 ? strtoll(argv[4], NULL, 10) : 0;
     uint64_t planted = UINT64_MAX, soon = 0, later = 0;
     if (launches_wanted)
         initialize();
@@ -96,7 +102,7 @@ int main(int argc, char **argv)
         else
             ranges();
         if (is_recorded && planted != UINT64_MAX)
-            work(planted_ns);
+            work(times * mean_ns(0));
         nvtxRangePop();
         sums[is_recorded].count++;
         sums[is_recorded].ns += clock_ns(CLOCK_MONOTONIC) - began;
@@ -105,10 +111,8 @@ int main(int argc, char **argv)
     }
     printf(
         "recorded %llu of %llu iterations, %.3f ms each, the others %.3f ms; %.4f s, CPU %.4f s\n",
-        (unsigned long long)sums[1].count, (unsigned long long)iterations,
-        sums[1].count ? (double)sums[1].ns / 1e6 / (double)sums[1].count : 0,
-        sums[0].count ? (double)sums[0].ns / 1e6 / (double)sums[0].count : 0,
-        (double)(clock_ns(CLOCK_MONOTONIC) - start) / 1e9,
+        (unsigned long long)sums[1].count, (unsigned long long)iterations, (double)mean_ns(1) / 1e6,
+        (double)mean_ns(0) / 1e6, (double)(clock_ns(CLOCK_MONOTONIC) - start) / 1e9,
         (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) / 1e9);
     if (planted != UINT64_MAX)
         printf("planted %llu: %llu of 10, %llu of the next 200\n", (unsigned long long)planted,
