@@ -52,9 +52,9 @@ class Browser:
         return result["result"].get("value")
 
     def wait(self, script):
-        """Until it is true, at most a minute."""
+        """Until it is true, at most ten minutes: what takes longer hangs."""
         if not self.ask("new Promise(done=>{let n=0;const look=()=>{try{if(%s)return done(true)}catch{}"
-                        "if(n++>1200)return done(false);setTimeout(look,50)};look()})" % script):
+                        "if(n++>12000)return done(false);setTimeout(look,50)};look()})" % script):
             sys.exit("never: " + script)
 
     def key(self, key, code, **more):
