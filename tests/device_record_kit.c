@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -93,4 +94,25 @@ void device_assert_plain_links(const struct nvt_trace *trace)
     assert_int_equal(device_launched_in(trace, device_find_range(trace, "forward")), 2);
     assert_int_equal(device_launched_in(trace, device_find_range(trace, "backward")), 1);
     assert_int_equal(device_launched_in(trace, device_find_range(trace, "in a thread")), 3);
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void device_expect_seconds(void (*recording)(void), double least, double most)
+{
+    double took = 0;
+    for (int i = 0; i < CLI_TRIES; i++) {
+        const double before = seconds_now();
+        recording();
+        took = seconds_now() - before;
+        assert_true(took >= least);
+        if (took < most)
+            return;
+    }
+    cli_give_up("%.2f s; each of %d recordings took more than %.2f s", took, CLI_TRIES, most);
 }

@@ -39,6 +39,9 @@ uint32_t device_count_ranges(const struct nvt_trace *trace, const char *name);
 /* Kernels whose launching call lies within the range, on its thread. */
 uint32_t device_launched_in(const struct nvt_trace *trace, uint32_t range);
 
+/* Such a recording takes so many seconds: longer on a machine that has more to do, but not each of CLI_TRIES times. */
+void device_expect_seconds(void (*recording)(void), double least, double most);
+
 /* What the client launches in its ranges is linked to them. */
 void device_assert_plain_links(const struct nvt_trace *trace);
 

@@ -61,10 +61,11 @@ static void expect_near(uint32_t a, uint32_t b)
 static void records_in_parts(void **state)
 {
     (void)state;
-    struct cli_result result =
-        record("nvtx", "flight",
-               "\"$1\" 2600 & sleep 0.5; \"$0\" ctl start; sleep 0.5; \"$0\" ctl stop; sleep 0.6; "
-               "\"$0\" ctl start; sleep 0.4; \"$0\" ctl stop; \"$0\" ctl stop; wait");
+    struct cli_result result = record(
+        "nvtx", "flight",
+        "\"$1\" 60000 & until [ $(ls /proc/$!/task | wc -l) -ge 3 ]; do sleep 0.05; done; "
+        "\"$0\" ctl start; sleep 0.5; \"$0\" ctl stop; sleep 0.6; \"$0\" ctl start; sleep 0.4; "
+        "\"$0\" ctl stop; \"$0\" ctl stop; kill $!; wait");
     assert_non_null(strstr(result.out, "recording to /"));
     assert_non_null(strstr(result.out, " were recorded to "));
     assert_non_null(strstr(result.out, "not recording, for 0."));
@@ -105,11 +106,12 @@ static void records_in_parts(void **state)
 static void records_devices_in_parts(void **state)
 {
     (void)state;
-    struct cli_result result = record(
-        "nvtx,kernel", "device",
-        "\"$1\" steady & sleep 0.3; cat /proc/$!/task/*/comm; \"$0\" ctl start; sleep 0.2; \"$0\" "
-        "ctl stop; cat /proc/$!/task/*/comm; sleep 0.3; \"$0\" ctl start; sleep 0.2; \"$0\" ctl "
-        "stop; wait");
+    struct cli_result result =
+        record("nvtx,kernel", "device",
+               "until_has() { until cat /proc/$!/task/*/comm | grep $1; do sleep 0.05; done; }; "
+               "part() { \"$0\" ctl start; until_has nvtally-cupti; sleep 0.5; \"$0\" ctl stop; }; "
+               "\"$1\" endless & until_has nvtally-window; sleep 0.2; part; sleep 0.3; part; kill "
+               "$!; wait");
     const char *begun = strstr(result.out, "recording to ");
     const char *flusher = strstr(result.out, "nvtally-cupti");
     assert_true(begun && flusher && flusher > begun);
@@ -297,10 +299,10 @@ static void sessions_that_are_none(void **state)
 static void marks_every_process(void **state)
 {
     (void)state;
-    const char *script =
-        "\"$0\" ctl start; \"$1\" 100; \"$1\" 900 & \"$1\" 900 & sleep 0.4; \"$0\" ctl "
-        "mark 'disk, \"full\"'; \"$0\" ctl mark again; \"$0\" ctl stop; \"$0\" ctl mark "
-        "never; wait";
+    const char *script = CLI_UNTIL_STATUS
+        "\"$0\" ctl start; \"$1\" 100; \"$1\" 60000 & first=$!; \"$1\" 60000 & "
+        "until_status processes.3; sleep 0.3; \"$0\" ctl mark 'disk, \"full\"'; \"$0\" ctl mark "
+        "again; \"$0\" ctl stop; \"$0\" ctl mark never; kill $first $!; wait";
     struct cli_result result = record("nvtx", "flight", script);
     assert_non_null(strstr(result.out, "\nmarked in 2 processes\nmarked in 2 processes\n"));
     assert_non_null(strstr(result.err, "not recording: a mark has no place in the trace"));
@@ -375,7 +377,7 @@ static void dumps_the_last_part(void **state)
 {
     (void)state;
     const char *script =
-        "\"$0\" record -f -o long.nvt --trace nvtx sh -c '\"$1\" 2600 & sleep 2; \"$0\" ctl "
+        "\"$0\" record -f -o long.nvt --trace nvtx sh -c '\"$1\" 60000 & sleep 2; \"$0\" ctl "
         "dump -o all.nvt; \"$0\" ctl dump --last 500ms -o last.nvt; \"$0\" ctl dump "
         "--last 1h -o hour.nvt; kill -9 $! $PPID' \"$0\" \"$1\"";
     const char *argv[] = {"sh", "-c", script, cli_built("nvtally"), cli_client("flight"), NULL};
@@ -495,11 +497,13 @@ static void steps_are_broken_off(void **state)
 {
     (void)state;
     struct cli_result result = record_steps(
-        recorded_path(),
-        "\"$1\" 6000 & sleep 0.3; \"$0\" ctl steps 1000000 & client=$!; sleep 0.4; "
+        recorded_path(), CLI_UNTIL_STATUS
+        "\"$1\" 60000 & program=$!; until_status iterating.1; "
+        "\"$0\" ctl steps 1000000 & client=$!; until_status state.recording; sleep 0.4; "
         "\"$0\" ctl start; \"$0\" ctl steps 2; kill -INT $client; wait $client; "
-        "\"$0\" ctl steps 1000000 & client=$!; sleep 0.4; \"$0\" ctl stop; wait $client; "
-        "echo ended with $?; \"$0\" ctl steps 3; wait");
+        "\"$0\" ctl steps 1000000 & client=$!; until_status state.recording; sleep 0.4; "
+        "\"$0\" ctl stop; wait $client; echo ended with $?; \"$0\" ctl steps 3; kill $program; "
+        "wait");
     if (!strstr(result.err, "recorder ") ||
         !strstr(result.err, "iterations for nvtally ctl steps (process ") ||
         !strstr(result.err, "broken off: recording has stopped") ||
@@ -561,11 +565,11 @@ static void recorders_agree_on_steps(void **state)
     char second[PATH_MAX];
     snprintf(second, sizeof(second), "%s", recorded_in("second.nvt"));
     const char *script =
-        "\"$0\" record -f -o \"$2\" --dormant --iteration step --trace nvtx \"$1\" 6000 & "
-        "\"$0\" record -f -o \"$3\" --dormant --iteration step --trace nvtx \"$1\" 6000 & "
+        "\"$0\" record -f -o \"$2\" --dormant --iteration step --trace nvtx \"$1\" 60000 & one=$!; "
+        "\"$0\" record -f -o \"$3\" --dormant --iteration step --trace nvtx \"$1\" 60000 & "
         "unset NVTALLY_SESSION; "
-        "until [ $(\"$0\" ctl ps -f csv | grep -c flight) = 2 ]; do sleep 0.1; done; sleep 0.3; "
-        "\"$0\" ctl -s all steps 4; wait";
+        "until [ $(\"$0\" ctl -s all status | grep -c '^iterating.1$') = 2 ]; do sleep 0.1; done; "
+        "\"$0\" ctl -s all steps 4; kill $one $!; wait";
     const char *argv[] = {
         "sh",   "-c", script, cli_built("nvtally"), cli_client("flight"), recorded_path(),
         second, NULL};
@@ -696,12 +700,13 @@ static void says_what_was_recorded(void **state)
                           "-o",
                           recorded_path(),
                           "--delay",
-                          "0.4",
+                          "2",
                           "--trace",
                           "nvtx",
                           "sh",
                           "-c",
-                          "\"$0\" ctl status; sleep 0.8; \"$0\" ctl status",
+                          CLI_UNTIL_STATUS
+                          "\"$0\" ctl status; until_status state.recording; \"$0\" ctl status",
                           cli_built("nvtally"),
                           NULL};
     struct cli_result result = cli_run(argv);
@@ -712,7 +717,7 @@ static void says_what_was_recorded(void **state)
     assert_non_null(second);
     const char *began = strstr(second, "\nbegan\t"), *recorded = strstr(second, "\nrecorded\t");
     assert_true(began && recorded && strstr(second, "\nparts\t1\n"));
-    assert_true(strtoll(began + 7, NULL, 10) - strtoll(recorded + 10, NULL, 10) >= 390 * MS);
+    assert_true(strtoll(began + 7, NULL, 10) - strtoll(recorded + 10, NULL, 10) >= 1990 * MS);
     cli_result_free(&result);
 }
 

@@ -124,9 +124,13 @@ static void late_starts_record_as_well(void **state)
 {
     (void)state;
     char library[600];
-    static const char script[] = "\"$1\" steady & sleep 0.2; for i in 1 2 3; do \"$0\" ctl start; "
-                                 "sleep 0.2; \"$0\" ctl stop; "
-                                 "sleep 0.05; done; wait";
+    static const char script[] =
+        "\"$1\" endless & until cat /proc/$!/task/*/comm | grep nvtally-window; do sleep 0.05; "
+        "done; "
+        "sleep 0.2; for i in 1 2 3; do \"$0\" ctl start; until cat /proc/$!/task/*/comm | grep "
+        "nvtally-cupti; do sleep 0.05; done; sleep 0.5; \"$0\" ctl stop; sleep 0.05; done; kill "
+        "$!; "
+        "wait";
     snprintf(library, sizeof(library), "NVTALLY_CUPTI=%s",
              cli_built("tests/libcupti-stand-in-second.so"));
     const char *environment[] = {library, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", NULL};
@@ -143,7 +147,7 @@ static void late_starts_record_as_well(void **state)
     /* A kernel is launched in each range; some behind the stop, until CUPTI's thread has heard of it. */
     if (!ran || ran > ticks + ticks / 4 + 3)
         fail_msg("%u kernels, %u ranges", ran, ticks);
-    /* Also of the last part, which took 200 ms at least. */
+    /* Also of the last part, which took 500 ms at least. */
     uint32_t last = 0;
     for (uint32_t i = 0; i < trace->ranges.count; i++)
         last = trace->ranges.start[i] > trace->ranges.start[last] ? i : last;

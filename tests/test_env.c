@@ -38,7 +38,7 @@ static struct cli_result run(const char *script)
         unlink(names[i]);
     }
     char whole[4096];
-    snprintf(whole, sizeof(whole), "rm -rf $NVTALLY_TMPDIR/*; %s", script);
+    snprintf(whole, sizeof(whole), "rm -rf $NVTALLY_TMPDIR/*; " CLI_UNTIL_STATUS "%s", script);
     const char *argv[] = {
         "sh",     "-c",     whole, cli_built("nvtally"), cli_client("standing"), names[0],
         names[1], names[2], NULL};
@@ -51,9 +51,17 @@ static void expect(struct cli_result *result, const char *said)
         fail_msg("no '%s' in:\n%s\n%s", said, result->out, result->err);
 }
 
+/* When it is complete: its recorder is nobody's child, and at work a moment longer than the job. */
 static struct nvt_trace *trace_of(const char *name)
 {
-    return recorded_trace_at(recorded_in(name));
+    struct nvt_trace *trace = recorded_trace_at(recorded_in(name));
+    for (int i = 0; i < 6000 && trace->goes_on; i++) {
+        nvt_trace_free(trace);
+        usleep(10000);
+        trace = recorded_trace_at(recorded_in(name));
+    }
+    assert_false(trace->goes_on);
+    return trace;
 }
 
 /* What was defined before the recorder came is known, and ranges that were open then are not there. */
@@ -76,15 +84,11 @@ static void expect_whole(const struct nvt_trace *trace)
 static void records_when_asked(void **state)
 {
     (void)state;
-    struct cli_result result = run("until_has() { for i in $(seq 200); do \"$0\" ctl status | grep "
-                                   "-q \"^processes.$1$\" && return; "
-                                   "sleep 0.1; done; }; eval \"$(\"$0\" env -t nvtx)\"; \"$1\" "
-                                   "6000 & \"$1\" 6000 fork & \"$1\" "
-                                   "6000 exec & last=$!; until_has 3; ls "
-                                   "$NVTALLY_TMPDIR/nvtally-*; ls /proc/$last/task | wc -l; "
-                                   "\"$0\" ctl status; \"$0\" ctl start -o \"$2\"; \"$1\" 6000 & "
-                                   "\"$0\" ctl status; until_has 6; "
-                                   "\"$0\" ctl stop; wait; sleep 0.2");
+    struct cli_result result = run(
+        "eval \"$(\"$0\" env -t nvtx)\"; \"$1\" 8000 & \"$1\" 8000 fork & \"$1\" 8000 exec & "
+        "last=$!; until_status processes.3; ls $NVTALLY_TMPDIR/nvtally-*; ls /proc/$last/task | "
+        "wc -l; \"$0\" ctl status; \"$0\" ctl start -o \"$2\"; \"$1\" 60000 & late=$!; "
+        "\"$0\" ctl status; until_status processes.6; \"$0\" ctl stop; kill $late; wait");
     expect(&result, "control\n1\nstate\tdormant\nprocesses\t3\n");
     expect(&result, "recording to /");
     expect(&result, "state\trecording\n");
@@ -107,11 +111,11 @@ static void records_when_asked(void **state)
 static void goes_with_the_job(void **state)
 {
     (void)state;
-    struct cli_result result = run(
-        "sh -c 'eval \"$(\"$0\" env -t nvtx)\"; \"$1\" 5000 & sleep 0.3; \"$0\" ctl start -o "
-        "\"$2\"; wait' "
-        "\"$0\" \"$1\" \"$2\"; for i in $(seq 100); do [ -z \"$(ls $NVTALLY_TMPDIR)\" ] && break; "
-        "sleep 0.1; done; ls $NVTALLY_TMPDIR | wc -l; \"$0\" ctl ps");
+    struct cli_result result =
+        run("sh -c '" CLI_UNTIL_STATUS "eval \"$(\"$0\" env -t nvtx)\"; \"$1\" 5000 & until_status "
+            "processes.1; \"$0\" ctl start -o "
+            "\"$2\"; wait' \"$0\" \"$1\" \"$2\"; until [ -z \"$(ls $NVTALLY_TMPDIR)\" ]; do sleep "
+            "0.05; done; ls $NVTALLY_TMPDIR | wc -l; \"$0\" ctl ps");
     expect(&result, "\n0\n");
     assert_non_null(strstr(result.err, "no recording is going on"));
     assert_null(strstr(result.err, "truncated"));
@@ -128,13 +132,13 @@ static void recorders_follow_one_another(void **state)
     (void)state;
     struct cli_result result =
         run("recorder() { \"$0\" ctl ps -f csv | sed -n 's/^\\([0-9][0-9]*\\),.*/\\1/p'; }; "
-            "eval \"$(\"$0\" env -t nvtx)\"; \"$1\" 20000 & job=$!; sleep 1; "
+            "eval \"$(\"$0\" env -t nvtx)\"; \"$1\" 60000 & job=$!; until_status processes.1; "
             "\"$0\" ctl start -o \"$2\"; sleep 0.5; first=$(recorder); kill -TERM $first; "
             "while kill -0 $first 2>/dev/null; do sleep 0.05; done; \"$0\" ctl status; "
-            "\"$0\" ctl start -o \"$3\"; sleep 0.5; kill -KILL $(recorder); sleep 0.2; \"$0\" ctl "
-            "status; "
+            "\"$0\" ctl start -o \"$3\"; sleep 0.5; kill -KILL $(recorder); until_status "
+            "state.dormant; \"$0\" ctl status; "
             "\"$0\" ctl start -o \"$4\"; sleep 0.5; \"$0\" ctl stop; \"$0\" ctl start; sleep 0.3; "
-            "\"$0\" ctl stop; wait; sleep 0.3");
+            "\"$0\" ctl stop; kill $job; wait");
     expect(&result, "a.nvt\nstate\tdormant\nprocesses\t1\n");
     expect(&result, "b.nvt\nstate\tdormant\nprocesses\t1\n");
     cli_result_free(&result);
@@ -156,10 +160,10 @@ static void two_at_once(void **state)
 {
     (void)state;
     struct cli_result result =
-        run("eval \"$(\"$0\" env -t nvtx)\"; \"$1\" 1500 & sleep 0.3; \"$0\" ctl start -o \"$2\" & "
-            "\"$0\" ctl start -o \"$3\" & sleep 0.7; \"$0\" ctl ps -f csv | grep -c recording; "
-            "\"$0\" ctl "
-            "stop; wait; ls \"$2\" \"$3\" 2>/dev/null | wc -l");
+        run("eval \"$(\"$0\" env -t nvtx)\"; \"$1\" 60000 & job=$!; until_status processes.1; "
+            "\"$0\" ctl start -o \"$2\" & first=$!; \"$0\" ctl start -o \"$3\" & wait $first $!; "
+            "\"$0\" ctl ps -f csv | grep -c recording; \"$0\" ctl stop; kill $job; wait; "
+            "ls \"$2\" \"$3\" 2>/dev/null | wc -l");
     expect(&result, "\n1\nstopped: ");
     expect(&result, "\n1\n");
     cli_result_free(&result);
@@ -168,10 +172,11 @@ static void two_at_once(void **state)
 static void records_steps(void **state)
 {
     (void)state;
-    struct cli_result result = run("eval \"$(\"$0\" env -t nvtx --iteration tick@standing)\"; "
-                                   "\"$1\" 2500 & \"$1\" 2500 & sleep 0.4; "
-                                   "\"$0\" ctl steps 5 -o \"$2\"; \"$0\" ctl status | grep state; "
-                                   "\"$0\" ctl steps 7; wait; sleep 0.2");
+    struct cli_result result =
+        run("eval \"$(\"$0\" env -t nvtx --iteration tick@standing)\"; "
+            "\"$1\" 60000 & one=$!; \"$1\" 60000 & until_status processes.2; "
+            "\"$0\" ctl steps 5 -o \"$2\"; \"$0\" ctl status | grep state; "
+            "\"$0\" ctl steps 7; kill $one $!; wait");
     expect(&result, " (from 0) of 2 processes: /");
     expect(&result, "state\tdormant\n");
     cli_result_free(&result);
@@ -187,8 +192,8 @@ static void the_first_process_makes_it(void **state)
     struct cli_result result = run(
         "eval \"$(\"$0\" env -t nvtx)\"; rm -r $NVTALLY_TMPDIR/nvtally-*; for i in 1 2 3 4 5 6 7 "
         "8; do "
-        "\"$1\" 8000 & done; sleep 2; ls $NVTALLY_TMPDIR/nvtally-*; \"$0\" ctl status | head -2; "
-        "\"$0\" ctl start -o \"$2\"; wait; sleep 0.2");
+        "\"$1\" 8000 & done; until_status processes.8; ls $NVTALLY_TMPDIR/nvtally-*; "
+        "\"$0\" ctl status | head -2; \"$0\" ctl start -o \"$2\"; wait");
     expect(&result, "control\nstate\tdormant\nprocesses\t8\n");
     cli_result_free(&result);
     struct nvt_trace *trace = trace_of("a.nvt");
@@ -313,10 +318,9 @@ static void counters_are_chosen(void **state)
 {
     (void)state;
     struct cli_result result =
-        run("eval \"$(\"$0\" env -t nvtx,counters=cycles,L1-dcache-load-misses)\"; \"$1\" 3000 & "
-            "for i in $(seq 200); do \"$0\" ctl status | grep -q \"^processes.1$\" && break; "
-            "sleep 0.1; done; \"$0\" ctl start -o \"$2\"; sleep 0.3; \"$0\" ctl stop; wait; "
-            "sleep 0.2");
+        run("eval \"$(\"$0\" env -t nvtx,counters=cycles,L1-dcache-load-misses)\"; \"$1\" 60000 & "
+            "until_status processes.1; \"$0\" ctl start -o \"$2\"; sleep 0.3; \"$0\" ctl stop; "
+            "kill $!; wait");
     expect(&result, "stopped: ");
     cli_result_free(&result);
     struct nvt_trace *trace = trace_of("a.nvt");

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 #include <pthread.h>
@@ -120,9 +121,9 @@ static void many(void)
         step("many", 1);
 }
 
-static void steady(void)
+static void steady(int count)
 {
-    for (int i = 0; i < 1200; i++) {
+    for (int i = 0; i < count; i++) {
         step("tick", 1);
         usleep(1000);
     }
@@ -193,11 +194,21 @@ static void captured_running(void)
     step("after", 1);
 }
 
+/* Five records that the recorder has, and CUPTI was flushed so many times since. */
+static void deliver(unsigned flushes)
+{
+    void *library = dlopen(getenv("NVTALLY_CUPTI"), RTLD_NOW);
+    stand_in_wait_for_flushes_function wait;
+    *(void **)&wait = find(library, "stand_in_wait_for_flushes");
+    step("delivered", 5);
+    if (!wait(flushes))
+        exit(8);
+}
+
 /* A buffer is with CUPTI when another tool comes, which takes it and what follows. */
 static void taken_over(void)
 {
-    step("delivered", 5);
-    usleep(500000);
+    deliver(3);
     launch(KERNEL, 1000, 0);
     take_over();
     step("taken", 5);
@@ -237,8 +248,7 @@ static void reset_running(void)
 /* Records are delivered, then some more that are not, as one of them never ends; then, so much later, the end. */
 static void killed(int number, useconds_t later)
 {
-    step("delivered", 5);
-    usleep(500000);
+    deliver(3);
     launch(KERNEL, 1000, 0);
     step("not delivered", 5);
     usleep(later);
@@ -417,9 +427,7 @@ static void contexts(const char *how)
 
 static void killed_late(void)
 {
-    step("delivered", 5);
-    usleep(800000);
-    usleep(800000);
+    deliver(15); /* ten rounds after the first records devices are asked for */
     raise(SIGKILL);
 }
 
@@ -449,7 +457,9 @@ int main(int argc, char **argv)
     } else if (!strcmp(how, "many"))
         many();
     else if (!strcmp(how, "steady"))
-        steady();
+        steady(1200);
+    else if (!strcmp(how, "endless"))
+        steady(INT_MAX);
     else if (!strcmp(how, "capture"))
         captured();
     else if (!strcmp(how, "taken"))

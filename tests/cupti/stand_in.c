@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../../lib/count_of.h"
 
@@ -530,6 +531,20 @@ void stand_in_put(const void *record, size_t size, int complete)
     pthread_mutex_unlock(&stand_in.lock);
 }
 
+static _Atomic unsigned flushes;
+
+int stand_in_wait_for_flushes(unsigned count);
+int stand_in_wait_for_flushes(unsigned count)
+{
+    const unsigned before = atomic_load(&flushes);
+    for (int i = 0; i < 600000; i++) {
+        if (atomic_load(&flushes) - before >= count)
+            return 1;
+        usleep(1000);
+    }
+    return 0;
+}
+
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     if (may_not_flush)
@@ -555,6 +570,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
             ask(); /* for what may come, and keeps it until then */
     }
     pthread_mutex_unlock(&stand_in.lock);
+    atomic_fetch_add(&flushes, 1);
     return CUPTI_SUCCESS;
 }
 

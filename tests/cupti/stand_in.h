@@ -32,6 +32,10 @@ typedef void (*stand_in_take_over_function)(void);
 /* The next `count` records find no room. */
 typedef void (*stand_in_drop_function)(uint64_t count);
 
+/* Returns when CUPTI has been flushed so many times from now on, or when ten minutes have passed: 0. What the program has launched before
+ * comes with the second one at the latest, and who flushes again is done with it. */
+typedef int (*stand_in_wait_for_flushes_function)(unsigned count);
+
 /* PM sampling: returns when so many samples were decoded, and what they became was asked for and sent (the next decoding has
  * begun), or when it was refused, or when half a minute has passed: 0. */
 typedef int (*stand_in_wait_for_samples_function)(uint64_t count);
