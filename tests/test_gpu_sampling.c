@@ -279,14 +279,22 @@ static void killed_processes_leave_their_samples(void **state)
     nvt_trace_free(trace);
 }
 
-/* What a flight recorder cuts off takes no definitions with it. */
+/* What a flight recorder cuts off takes no definitions with it. On a busy machine the program may end so late that all samples are older
+ * than what is kept. */
 static void a_cut_keeps_the_names(void **state)
 {
     (void)state;
-    struct nvt_trace *trace =
-        record(&(struct run){.how = "sampled", .more = "--max-age=40ms"}, NULL);
-    assert_int_equal(count_metrics(trace), 8);
-    nvt_trace_free(trace);
+    uint32_t kept = 0;
+    for (int i = 0; i < CLI_TRIES && !kept; i++) {
+        struct nvt_trace *trace =
+            record(&(struct run){.how = "sampled", .more = "--max-age=40ms"}, NULL);
+        kept = trace->counter_samples.count;
+        if (kept)
+            assert_int_equal(count_metrics(trace), 8);
+        nvt_trace_free(trace);
+    }
+    if (!kept)
+        cli_give_up("no sample was kept in any of %d recordings", CLI_TRIES);
 }
 
 /* A job that was there before anybody asked (nvtally env) is sampled from then on. */
@@ -296,9 +304,9 @@ static void metrics_are_sampled_later(void **state)
     static const char script[] =
         "mkdir -p \"$NVTALLY_TMPDIR\"; sh -c '"
         "eval \"$(\"$0\" env -t nvtx,kernel,metrics=throughput@1kHz)\"; \"$1\" sampled & "
-        "for i in $(seq 300); do \"$0\" ctl status | grep -q \"^processes.1$\" && break; "
+        "for i in $(seq 6000); do \"$0\" ctl status | grep -q \"^processes.1$\" && break; "
         "sleep 0.1; done; \"$0\" ctl start -o \"$2\"; wait $!' \"$0\" \"$1\" \"$2\"; "
-        "status=$?; for i in $(seq 100); do [ -z \"$(ls \"$NVTALLY_TMPDIR\")\" ] && break; "
+        "status=$?; for i in $(seq 6000); do [ -z \"$(ls \"$NVTALLY_TMPDIR\")\" ] && break; "
         "sleep 0.1; done; exit $status";
     char stand_in[600], folder[600];
     uint32_t gaps;

@@ -179,7 +179,7 @@ static void an_interrupted_run_leaves_nothing(void **state)
         "\"$0\" run gpipe --partitions 2 --microbatches 2 --engine self --checkpoint off "
         "--transport mpi --d-model 32 --layers 4 --heads 4 --d-ff 64 --batch 8 --sequence 16 "
         "--vocabulary 100 --iterations 1000000 -o cut --launcher '" MPIRUN "-n 2' & "
-        "for i in $(seq 300); do sleep 0.1; \"$0\" stats -r nvtx_sum cut/*-rank1.nvt 2>&1 | "
+        "for i in $(seq 6000); do sleep 0.1; \"$0\" stats -r nvtx_sum cut/*-rank1.nvt 2>&1 | "
         "grep -q 'forward p1' && break; done; kill $!; wait $!; echo ended with $?; ls -A cut; "
         "pgrep -f 'worker run.*gpipe.*[0]000000' >/dev/null && echo 'still at work'; true";
     (void)state;

@@ -157,7 +157,7 @@ static struct recording start_recording(const char *output)
               "10000", (char *)NULL);
         _exit(121);
     }
-    for (int i = 0; i < 2000 && !*recording.ring; i++) {
+    for (int i = 0; i < 60000 && !*recording.ring; i++) {
         if (find(directory, "nvtally-", recording.folder, sizeof(recording.folder)))
             find(recording.folder, "ring.", recording.ring, sizeof(recording.ring));
         usleep(5000);

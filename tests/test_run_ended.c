@@ -186,7 +186,7 @@ static void a_directory_is_waited_for(void **state)
     static const char script[] =
         "mkdir held\n"
         "flock held sh -c 'touch is-held; sleep 1' &\n"
-        "for i in $(seq 100); do [ -e is-held ] && break; sleep 0.05; done\n"
+        "for i in $(seq 6000); do [ -e is-held ] && break; sleep 0.05; done\n"
         "\"$0\" run linear --backend host --size 32 --batch 1 --iterations 2 -o held >/dev/null\n";
     struct cli_result result =
         cli_run_with(&(struct cli_options){.directory = cli_folder, .timeout_s = 60},
@@ -208,11 +208,11 @@ static void a_killed_run_leaves_nobody(void **state)
         "2>/dev/null &\n"
         "    run=$!\n"
         "    workers() { ps -A -o pid= -o args= | grep -c \"[-]-worker.*left\" || :; }\n"
-        "    for i in $(seq 100); do [ \"$(workers)\" != 0 ] && break; sleep 0.1; done\n"
+        "    for i in $(seq 6000); do [ \"$(workers)\" != 0 ] && break; sleep 0.1; done\n"
         "    [ \"$(workers)\" != 0 ]\n"
         "    kill -9 $run\n"
         "    wait $run 2>/dev/null || :\n"
-        "    for i in $(seq 100); do [ \"$(workers)\" = 0 ] && break; sleep 0.1; done\n"
+        "    for i in $(seq 6000); do [ \"$(workers)\" = 0 ] && break; sleep 0.1; done\n"
         "    echo \"$level $(workers)\"\n"
         "done\n"
         "printf '{\"status\": \"ok\", \"parameters\": 1}' >left/.result-0.json\n"

@@ -65,7 +65,7 @@ static void a_child_joins_by_itself(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
-        alarm(10);
+        alarm(CLI_HANG_S);
         atomic_store(&is_held, 0);
         _exit(initialize() == 1 ? 0 : 1);
     }

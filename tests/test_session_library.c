@@ -276,7 +276,7 @@ static pid_t refused_child(int bare)
     nvtally_session *other;
     pid_t child = bare ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
     if (!child) {
-        alarm(10);
+        alarm(CLI_HANG_S);
         int status = nvtally_session_start(&other) != NVTALLY_NO_SESSION || other;
         nvtally_session_free(other);
         syscall(SYS_exit_group, status);

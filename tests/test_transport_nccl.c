@@ -204,7 +204,7 @@ static struct cli_result run_and_kill(const char *option)
         "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend $3 --iterations "
         "1000000 "
         "-o dead & "
-        "for i in $(seq 300); do sleep 0.1; for r in 0 1; do "
+        "for i in $(seq 6000); do sleep 0.1; for r in 0 1; do "
         "\"$0\" stats -r nvtx_sum dead/*-rank$r.nvt 2>&1 | grep -q \"forward p$r\" || continue 2; "
         "done; break; done; "
         "for p in $(pgrep -f 'worker run.*gpipe'); do "
@@ -231,7 +231,7 @@ static struct cli_result kill_one_rank(const char *option)
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
-    assert_true(atoi(took + 5) < 30);
+    assert_true(atoi(took + 5) < 120);
     assert_non_null(strstr(result.err, "nvtally: rank 1 of 2 failed: killed by signal 9"));
     assert_non_null(strstr(result.out, "\n2\n"));
     return result;

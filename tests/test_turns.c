@@ -66,7 +66,7 @@ static void expect_order(const struct part *parts, int count, const char *order)
         assert_true(pids[i] >= 0);
         if (!pids[i]) {
             struct timespec delay = {0, parts[i].delay_ms * 1000000L};
-            alarm(30); /* what hangs fails */
+            alarm(CLI_HANG_S);
             nanosleep(&delay, NULL);
             take_part(path, i, parts[i].turns, parts[i].dies, log);
         }

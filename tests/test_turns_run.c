@@ -247,7 +247,7 @@ static bool has_ended(pid_t run)
 static void wait_for_worker(pid_t run, const char *text)
 {
     struct timespec moment = {0, 20000000};
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 30000; i++) {
         if (find_worker(text) || has_ended(run))
             return;
         nanosleep(&moment, NULL);
@@ -268,7 +268,7 @@ static pid_t start_run(const char *out, const char *iterations)
     dup2(nowhere, STDIN_FILENO);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
-    alarm(50); /* what hangs fails */
+    alarm(CLI_HANG_S);
     execl(program, program, "run", "linear", "--size", "512", "--batch", "32", "--backend", "host",
           "--collect", "off,nvtx", "--interleave", "iterations", "--warmup", "1", "--iterations",
           iterations, "-o", out, (char *)NULL);

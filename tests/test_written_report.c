@@ -166,7 +166,7 @@ static pid_t start_report(char *folder, size_t size)
         execl(cli_built("nvtally"), "nvtally", "report", "a.nvt", (char *)NULL);
         _exit(121);
     }
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 30000; i++) {
         size_t length = 0;
         char *text = cli_read_file(told, &length);
         if (length > 1 && text[length - 1] == '\n') {
@@ -186,7 +186,7 @@ static void who_is_ended_leaves_no_folder(void **state)
     (void)state;
     static const char waiting[] = "#!/bin/sh\n"
                                   "echo \"$PWD\" >%s/told\n"
-                                  "for i in $(seq 400); do [ -d \"$PWD\" ] || exit; echo >made; "
+                                  "for i in $(seq 6000); do [ -d \"$PWD\" ] || exit; echo >made; "
                                   "sleep 0.05; done\n";
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     char script[5000], folder[300];
