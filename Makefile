@@ -296,8 +296,8 @@ check-asan: ## the same under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=build-asan SANITIZE="$(ASAN)" check
 
 # What reads and what makes tables, in the time that CI has: built without optimisation, no program run.
-QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_chrome read_kineto read_nsys read_nsys_odd report_devices report_gpu reports sample sort \
-  table table_formats tables tables_refused)
+QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_chrome read_kineto read_nsys read_nsys_odd report_devices report_gpu reports reports_of_runs \
+  sample sort table table_formats tables tables_refused)
 check-asan-quick: ## a few of them, in a minute
 	$(Q)$(MAKE) BUILD=build-asan-quick SANITIZE="$(ASAN)" CFLAGS="-O0 -g" quick-run
 
@@ -309,7 +309,8 @@ check-tsan: ## the same under ThreadSanitizer
 
 # The injected library too, loaded into clients that have the same sanitizer; programs without one
 # cannot load it, so only the tests that record our own clients are run.
-INJECT_TESTS ?= test_record test_record_losses test_record_threads test_record_window test_ctl test_flight test_counters test_cupti test_cupti_ends test_cupti_refusals
+INJECT_TESTS ?= test_record test_record_lives test_record_limits test_record_losses test_record_threads test_record_window test_ctl \
+  test_flight test_counters test_cupti test_cupti_ends test_cupti_refusals
 check-inject: ## the collector under AddressSanitizer and UBSan, the injected library with it
 	$(Q)$(MAKE) BUILD=build-inject-asan SANITIZE="$(ASAN)" INJECT_SANITIZE="$(ASAN)" CFLAGS="-O1 -g" check-inject-run
 

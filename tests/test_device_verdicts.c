@@ -138,7 +138,7 @@ static void counters_are_held_against_what_is_known(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "metrics: ok: 5 of 5 within 5 %; see metrics-truth.txt"));
     cli_result_free(&result);
-    const char *work = strdup(cli_in(cli_in(cli_folder, "metrics"), "work"));
+    char *work = strdup(cli_in(cli_in(cli_folder, "metrics"), "work"));
     char *table = cli_read_file(cli_in(work, "metrics-truth.txt"), NULL);
     assert_non_null(strstr(table, "1000   1.000  [0.980 1.020]\n"));
     assert_non_null(strstr(table, "700   1.014  [0.001 1.304]\n"));
@@ -157,6 +157,7 @@ static void counters_are_held_against_what_is_known(void **state)
     assert_non_null(strstr(held, "metrics@100Hz"));
     assert_non_null(strstr(held, "--counters-of gemm --trace nvtx,kernel,metrics=tf32"));
     free(held);
+    free(work);
     setenv("MOVED", "1100", 1);
     result = device_run_stood_in("metrics", "", (const char *[]){"--again", "metrics", NULL});
     unsetenv("MOVED");

@@ -42,7 +42,7 @@ static const struct rule {
     {"make ", "make -n -s $SUBMAKE ", "",
      "takes minutes; here make only finds out what it would do"},
     {"$(pkg-config", NULL, "", "wants nvtally installed; test_install runs it"},
-    {"nvtally view ", "nvtally view --help ", "", "serves until Ctrl-C; test_view runs it"},
+    {"nvtally view ", "nvtally view --help ", "", "serves until Ctrl-C; test_view_command runs it"},
     {"nvtally top ", "nvtally top --help ", "", "needs a terminal; test_top runs it"},
     {"nvtally run ", "nvtally run --list ", "docs/results/", "a measurement, which takes minutes"},
 };

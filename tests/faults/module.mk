@@ -32,7 +32,7 @@ $(FAIL_CALL): tests/faults/fail_call.c
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $< -o $@
 
-FAULT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_faults*.c))) $(patsubst %,$(BUILD)/tests/test_%,record record_losses)
+FAULT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_faults*.c))) $(patsubst %,$(BUILD)/tests/test_%,record record_limits record_lives record_losses)
 
 $(call obj,tests/test_faults_device.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 

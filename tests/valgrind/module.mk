@@ -1,7 +1,7 @@
 # make check-valgrind: memcheck over the tests that start no program: readers, tables, reports, decoders.
 # valgrind 3.19 knows no pidfd_open(), which the harness and `record` wait with; what they run is under
 # AddressSanitizer instead (check-asan, check-inject).
-VALGRIND_TESTS ?= $(patsubst %,test_%,change cupti_decode cupti_kinds projection projection_random report_devices report_gpu report_loops reports sample sort table table_formats)
+VALGRIND_TESTS ?= $(patsubst %,test_%,change cupti_decode cupti_kinds projection projection_random report_devices report_gpu report_loops reports reports_of_runs sample sort table table_formats)
 
 # Plain instructions: memcheck knows no AVX-512.
 check-valgrind: ## the tests that start no program, under valgrind's memcheck
