@@ -15,6 +15,7 @@
 #include "../analyze/diagnosis/beats.h"
 #include "../analyze/model/recorded_parts.h"
 #include "../analyze/model/window.h"
+#include "../analyze/reports/report.h"
 #include "../analyze/studies/open_items.h"
 #include "finding_kit.h"
 
@@ -142,6 +143,33 @@ static void it_is_no_gap_of_a_device(void **state)
         assert_int_equal(nvt_gaps(trace, NULL, longest_gap, &longest, NULL, NULL), 0);
         assert_int_equal(longest > S / 2, !is_known);
         nvt_trace_free(trace);
+    }
+}
+
+/* The report says of a device what its gaps are. */
+static void it_is_no_idle_time_of_a_device(void **state)
+{
+    (void)state;
+    const struct program program = {.kernels = 10, .kernel_ns = 8000, .second_part = 16};
+    for (int is_known = 0; is_known < 2; is_known++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_input_trace from = {.trace = make_program(&program)};
+        struct nvt_input input = {.traces = &from, .trace_count = 1};
+        struct nvt_tables tables = {0};
+        if (!is_known)
+            from.trace->parts.count = 0;
+        assert_int_equal(nvt_report_make(&nvt_report_gpu_idle, &input, &tables, &err), 0);
+        assert_int_equal(tables.count, 2);
+        const struct nvt_table *devices = tables.items[0], *gaps = tables.items[1];
+        const int64_t idle = nvt_table_int(devices, 0, nvt_table_find(devices, "Idle (ns)"));
+        const int64_t span = nvt_table_int(devices, 0, nvt_table_find(devices, "Span (ns)"));
+        const int64_t longest = nvt_table_int(gaps, 0, nvt_table_find(gaps, "Duration (ns)"));
+        assert_int_equal(longest > S / 2, !is_known);
+        assert_int_equal(idle > S / 2, !is_known);
+        assert_true(span > idle);
+        nvt_tables_free(&tables);
+        nvt_buffer_free(&input.notes);
+        nvt_trace_free(from.trace);
     }
 }
 
@@ -278,6 +306,7 @@ int main(void)
         cmocka_unit_test(it_is_no_periodic_work),
         cmocka_unit_test(it_is_in_no_share),
         cmocka_unit_test(it_is_no_gap_of_a_device),
+        cmocka_unit_test(it_is_no_idle_time_of_a_device),
         cmocka_unit_test(what_hangs_in_the_last_part_is_found),
         cmocka_unit_test(what_was_open_when_it_stopped_is_not),
         cmocka_unit_test(a_window_is_a_part),

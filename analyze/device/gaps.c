@@ -106,6 +106,7 @@ static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
     }
 }
 
+/* `threads`: NULL, what the host did is not asked for. */
 static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,
                      const struct nvt_buckets *threads)
 {
@@ -120,7 +121,8 @@ static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,
     if (launched <= gap->start)
         return;
     gap->host_ns = launched - gap->start;
-    explain(gap, trace, threads);
+    if (threads)
+        explain(gap, trace, threads);
 }
 
 /* Until when a device was busy before `start`: work of other files that begins before, from *at on. */
@@ -160,6 +162,12 @@ static void walk(const struct nvt_trace *trace, const struct nvt_used_device *de
             gap.before = op;
         }
     }
+}
+
+void nvt_device_gaps(const struct nvt_trace *trace, const struct nvt_used_device *device,
+                     nvt_gap_visit visit, void *context)
+{
+    walk(trace, device, NULL, visit, context);
 }
 
 static int visit_gaps(const struct nvt_trace *trace, const struct nvt_used_device *devices,

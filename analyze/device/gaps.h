@@ -70,6 +70,10 @@ typedef void (*nvt_gap_visit)(void *context, const struct nvt_gap *gap);
 int nvt_gaps(const struct nvt_trace *trace, const struct nvt_input *input, nvt_gap_visit visit,
              void *context, uint32_t *devices, struct nvt_error *err);
 
+/* Visit the gaps of one device in the order of time, without their causes and calls. */
+void nvt_device_gaps(const struct nvt_trace *trace, const struct nvt_used_device *device,
+                     nvt_gap_visit visit, void *context);
+
 /* From where on a device that does not begin what was launched is held by something: it takes 2 to
  * 10 µs. */
 #define NVT_GAP_STALL_NS 100000

@@ -50,16 +50,16 @@ static int add_gpu_idle_trace(struct idles *idles, const struct nvt_trace *trace
     return status;
 }
 
-static void put_gaps(struct nvt_table *table, const struct nvt_idle_gap *gaps, size_t count)
+static void put_gaps(struct nvt_table *table, const struct nvt_longest_gaps *longest)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct nvt_trace *trace = gaps[i].trace;
-        const struct nvt_ops *ops = &trace->ops;
-        uint32_t before = gaps[i].before, after = gaps[i].after;
-        nvt_table_put(table, gaps[i].start, gaps[i].duration, gaps[i].not_launched,
-                      NVT_DEVICE(trace, ops->process[after], ops->device[after]),
-                      trace->processes.pid[ops->process[after]], nvt_name(trace, ops->name[before]),
-                      nvt_name(trace, ops->name[after]));
+    for (size_t i = 0; i < longest->count; i++) {
+        const struct nvt_trace *trace = longest->traces[i];
+        const struct nvt_gap *gap = &longest->items[i];
+        nvt_table_put(table, gap->start, gap->end - gap->start, gap->host_ns,
+                      NVT_DEVICE(trace, gap->process, gap->device),
+                      trace->processes.pid[gap->process],
+                      nvt_name(trace, trace->ops.name[gap->before]),
+                      nvt_name(trace, trace->ops.name[gap->after]));
     }
 }
 
@@ -86,7 +86,7 @@ static int put_gpu_idle(struct nvt_table *table, const struct nvt_making *making
     if (status)
         return -1;
     tell_gpu_idle(input, &idles, &shared);
-    put_gaps(making->tables[1], idles.longest.items, idles.longest.count);
+    put_gaps(making->tables[1], &idles.longest);
     return 0;
 }
 
