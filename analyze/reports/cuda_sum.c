@@ -5,14 +5,10 @@
  * Shipped With Nsight Systems"), over all traces. Calls of libraries (cuBLAS, cuDNN) are no CUDA calls. A megabyte is
  * 10^6 bytes.
  */
-#include <stdlib.h>
-
 #include "../../lib/count_of.h"
+#include "../device/kernel_times.h"
 #include "../diagnosis/hip_words.h"
-#include "../model/column.h"
 #include "../model/groups.h"
-#include "../model/kinds.h"
-#include "../model/launches.h"
 #include "report.h"
 #include "../device/kernel_naming.h"
 #include "osrt.h"
@@ -60,63 +56,12 @@ static uint32_t op_group(struct nvt_groups *groups, const struct nvt_kernel_nami
     return nvt_groups_key(groups, parts, (int)count);
 }
 
-/* Kernels by name only, of a time that fits into 32 bits. Returns 0 where that is not so: nothing
- * has been added. */
-static int collect_names(struct nvt_groups *groups, const struct nvt_trace *trace)
-{
-    const struct nvt_ops *ops = &trace->ops;
-    uint32_t names, *number = nvt_number_strings(trace, ops->name, ops->count, &names);
-    uint32_t *at = calloc((size_t)names + 1, sizeof(*at));
-    uint32_t *name = calloc((size_t)names + 1, sizeof(*name));
-    uint32_t *times = nvt_column_grow(NULL, ((size_t)ops->count + 1) * sizeof(*times));
-    int simple = number && at && name && times;
-    for (uint32_t i = 0; i < ops->count && simple; i++) {
-        simple = ops->end[i] - ops->start[i] <= UINT32_MAX;
-        at[number[ops->name[i]] + 1] += ops->kind[i] == NVT_OP_KERNEL;
-        name[number[ops->name[i]]] = ops->name[i];
-    }
-    for (uint32_t i = 1; i < names && simple; i++)
-        at[i] += at[i - 1];
-    for (uint32_t i = 0; i < ops->count && simple; i++)
-        if (ops->kind[i] == NVT_OP_KERNEL)
-            times[at[number[ops->name[i]]]++] = (uint32_t)(ops->end[i] - ops->start[i]);
-    for (uint32_t i = 0, from = 0; i < names && simple; from = at[i++]) {
-        uint32_t key = nvt_groups_string(groups, name[i]);
-        const struct nvt_piece piece = {times + from, at[i] - from,
-                                        nvt_sums_of(times + from, at[i] - from), 0};
-        if (piece.count)
-            nvt_groups_piece(groups, nvt_groups_key(groups, &key, 1), &piece);
-    }
-    if (simple)
-        nvt_groups_own(groups, times);
-    else
-        nvt_column_free(times);
-    free(number);
-    free(at);
-    free(name);
-    return simple;
-}
-
-/* Kernels by name, of a trace that has only launches. */
-static void collect_launches(struct nvt_groups *groups, const struct nvt_launches *launches)
-{
-    for (uint32_t i = 0; i < launches->lane_count; i++) {
-        const struct nvt_launch_lane *lane = &launches->lanes[i];
-        for (size_t cell = 0; cell < (size_t)lane->class_count * launches->names; cell++) {
-            uint32_t key = nvt_groups_string(groups, launches->name[cell % launches->names]);
-            const struct nvt_piece piece = nvt_launch_cell_piece(lane, &lane->cells[cell]);
-            if (piece.count)
-                nvt_groups_piece(groups, nvt_groups_key(groups, &key, 1), &piece);
-        }
-    }
-}
-
 /* What is not known to have a size has no place among sizes. */
 static void collect_ops(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,
                         unsigned of)
 {
     const struct nvt_ops *ops = &naming->trace->ops;
-    if (of == KERNELS && !naming->flags && collect_names(groups, naming->trace))
+    if (of == KERNELS && !naming->flags && nvt_kernel_durations_add(groups, naming->trace))
         return;
     for (uint32_t i = 0; i < ops->count; i++)
         if (of & (ops->kind[i] == NVT_OP_KERNEL ? KERNELS : MEMORY) &&
@@ -150,7 +95,7 @@ static int group_cuda_sum(struct nvt_groups *groups, const struct nvt_trace *tra
                    of = asked | (asked & BY_CATEGORY && nvt_is_of_hip(trace) ? IN_HIP : 0);
     struct nvt_kernel_naming naming;
     if (making->from->launches) {
-        collect_launches(groups, making->from->launches);
+        nvt_launched_kernels_add(groups, making->from->launches);
         return 0;
     }
     int status = nvt_kernel_naming_make(&naming, trace, making->input, making->err);

@@ -12,40 +12,8 @@
 #include "../../lib/text.h"
 #include "../input/ranks.h"
 #include "../model/mpi.h"
-#include "../model/groups.h"
-#include "../studies/mpi_places.h"
+#include "../studies/mpi_wait_sums.h"
 #include "report.h"
-#include "../model/recorded_parts.h"
-
-/* Parts of a group's key. */
-enum { OF_RANK, OF_STATE, OF_RANGE, OF_CALL, OF_LATE, OF_LATE_RANGE, OF_LATE_CALL, PARTS };
-
-/* The waits of a job by their places. 0, or -1 with err. */
-static int add_waits(struct nvt_groups *groups, const struct nvt_mpi_waits *waits,
-                     struct nvt_error *err)
-{
-    const struct nvt_mpi_job *job = &waits->job;
-    struct nvt_mpi_places places = {0};
-    int status = nvt_mpi_places_make(&places, job, err);
-    for (size_t i = 0; i < waits->count && !status; i++) {
-        const struct nvt_mpi_wait *wait = &waits->items[i];
-        const struct nvt_trace *own = nvt_mpi_trace(job, wait->rank);
-        const struct nvt_trace *other = nvt_mpi_trace(job, wait->late);
-        struct nvt_mpi_place at = nvt_mpi_waiting_place(&places, wait);
-        struct nvt_mpi_place late = nvt_mpi_late_place(&places, wait);
-        const uint32_t key[PARTS] = {
-            [OF_RANK] = wait->rank,
-            [OF_STATE] = wait->state,
-            [OF_RANGE] = nvt_groups_text(groups, nvt_name(own, at.range)),
-            [OF_CALL] = nvt_groups_text(groups, nvt_name(own, at.call)),
-            [OF_LATE] = wait->late,
-            [OF_LATE_RANGE] = nvt_groups_text(groups, nvt_name(other, late.range)),
-            [OF_LATE_CALL] = nvt_groups_text(groups, nvt_name(other, late.call))};
-        nvt_groups_add(groups, nvt_groups_key(groups, key, PARTS), wait->end - wait->start);
-    }
-    nvt_mpi_places_free(&places);
-    return status || nvt_groups_finish(groups, err);
-}
 
 static void put_mpi_waits_row(struct nvt_table *table, struct nvt_groups *groups, uint32_t number,
                               const struct nvt_mpi_job *job, const int64_t *spans)
@@ -54,33 +22,15 @@ static void put_mpi_waits_row(struct nvt_table *table, struct nvt_groups *groups
     const uint32_t *key = group->key;
     const struct nvt_summary summary = nvt_groups_summary(groups, number);
     nvt_table_put(
-        table, nvt_mpi_wait_state_name((enum nvt_mpi_wait_state)key[OF_STATE]),
-        job->ranks[key[OF_RANK]].number, nvt_text_if_any(nvt_groups_name(groups, key[OF_RANGE])),
-        nvt_text_if_any(nvt_groups_name(groups, key[OF_CALL])), job->ranks[key[OF_LATE]].number,
-        nvt_text_if_any(nvt_groups_name(groups, key[OF_LATE_RANGE])),
-        nvt_text_if_any(nvt_groups_name(groups, key[OF_LATE_CALL])), group->count, group->total,
-        nvt_percent(group->total, spans[key[OF_RANK]]), summary.mean, (int64_t)summary.max,
-        nvt_file_name(nvt_mpi_trace(job, key[OF_RANK])->path));
-}
-
-/* How long each rank runs between MPI_Init and MPI_Finalize; malloc'ed, NULL when out of memory. */
-static int64_t *find_spans(const struct nvt_mpi_job *job)
-{
-    int64_t *spans = calloc((size_t)job->count + 1, sizeof(*spans));
-    for (size_t i = 0; spans && i < job->file_count; i++) {
-        const struct nvt_mpi_file *file = &job->files[i];
-        struct nvt_mpi_process *processes = nvt_mpi_processes(file->from->trace);
-        for (uint32_t k = 0; processes && k < file->from->trace->processes.count; k++)
-            if (file->rank_of[k] != NVT_NONE)
-                spans[file->rank_of[k]] = (int64_t)nvt_recorded_ns(
-                    file->from->trace, processes[k].first, processes[k].last);
-        if (!processes) {
-            free(spans);
-            spans = NULL;
-        }
-        free(processes);
-    }
-    return spans;
+        table, nvt_mpi_wait_state_name((enum nvt_mpi_wait_state)key[NVT_MPI_WAIT_STATE]),
+        job->ranks[key[NVT_MPI_WAIT_RANK]].number,
+        nvt_text_if_any(nvt_groups_name(groups, key[NVT_MPI_WAIT_RANGE])),
+        nvt_text_if_any(nvt_groups_name(groups, key[NVT_MPI_WAIT_CALL])),
+        job->ranks[key[NVT_MPI_WAIT_LATE]].number,
+        nvt_text_if_any(nvt_groups_name(groups, key[NVT_MPI_WAIT_LATE_RANGE])),
+        nvt_text_if_any(nvt_groups_name(groups, key[NVT_MPI_WAIT_LATE_CALL])), group->count,
+        group->total, nvt_percent(group->total, spans[key[NVT_MPI_WAIT_RANK]]), summary.mean,
+        (int64_t)summary.max, nvt_file_name(nvt_mpi_trace(job, key[NVT_MPI_WAIT_RANK])->path));
 }
 
 /* --- what is left out --------------------------------------------------------------------------- */
@@ -176,8 +126,8 @@ static int add_mpi_waits_job(struct nvt_table *table, const struct nvt_making *m
     if (!status && waits.job.set_clocks)
         note_clocks(input, &waits.job);
     if (!status && waits.count)
-        status = add_waits(&groups, &waits, err);
-    if (!status && !(spans = find_spans(&waits.job)))
+        status = nvt_mpi_wait_sums(&groups, &waits, err);
+    if (!status && !(spans = nvt_mpi_rank_spans(&waits.job)))
         status = nvt_fail(err, "out of memory");
     for (uint32_t i = 0; i < groups.count && !status; i++)
         put_mpi_waits_row(table, &groups, i, &waits.job, spans);
