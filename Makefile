@@ -270,7 +270,7 @@ $(if $(and $(PROFILER),$(filter check% tests objects,$(MAKECMDGOALS))),$(error t
 # Tests run side by side, the longest first, so that none of them is waited for at the end. Those that measure time run alone, last.
 # Every one is run, then the verdict (tests/runner/run.c). NVTALLY_TEST_JOBS=1 runs them one after another.
 TESTS_LONGEST := cpu_python device_rehearsal docs_commands sql emulated gpipe_ranks transport_nccl emulated_workloads cpu faults_calls \
-                 faults_record emulated_devices device_check pipeline_gradients_double record_window ctl live cut_recordings tasks python_locks
+                 faults_record emulated_devices device_check pipeline_gradients_double record_window ctl ctl_steps live cut_recordings tasks python_locks
 TESTS_ALONE   := load overhead compensate
 tests_named = $(patsubst %,$(BUILD)/tests/test_%,$(1))
 run_tests   = NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/runner/run $(filter-out $(call tests_named,$(TESTS_ALONE)), \
@@ -309,7 +309,7 @@ check-tsan: ## the same under ThreadSanitizer
 
 # The injected library too, loaded into clients that have the same sanitizer; programs without one
 # cannot load it, so only the tests that record our own clients are run.
-INJECT_TESTS ?= test_record test_record_lives test_record_limits test_record_losses test_record_threads test_record_window test_ctl \
+INJECT_TESTS ?= test_record test_record_lives test_record_limits test_record_losses test_record_threads test_record_window test_ctl test_ctl_steps \
   test_flight test_counters test_cupti test_cupti_ends test_cupti_refusals
 check-inject: ## the collector under AddressSanitizer and UBSan, the injected library with it
 	$(Q)$(MAKE) BUILD=build-inject-asan SANITIZE="$(ASAN)" INJECT_SANITIZE="$(ASAN)" CFLAGS="-O1 -g" check-inject-run

@@ -1,9 +1,8 @@
 /*
- * record --dormant and nvtally ctl: what is recorded is what was asked for, and who asks gets an answer, whoever else asks, dies or says
- * nothing.
+ * record --dormant and nvtally ctl: what is recorded is what was asked for, and who asks gets an answer, whoever else
+ * asks for nothing.
  */
 #include <fcntl.h>
-#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,9 +22,9 @@
 #include "../collectors/ctl_socket.h"
 #include "../collectors/ring.h"
 #include "../lib/count_of.h"
+#include "ctl_kit.h"
 #include "record_kit.h"
 
-#define MS        INT64_C(1000000)
 #define A_MINUTE  INT64_C(60000000000)
 #define NOT_ASKED "nothing was recorded: nobody has asked for it (nvtally ctl start)"
 #define STAND_IN  "tests/libcupti-stand-in.so"
@@ -175,13 +174,6 @@ static pid_t begin(struct nvt_ctl_session *session)
     return pid;
 }
 
-static void end(pid_t pid, int number)
-{
-    int status;
-    kill(pid, number);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-}
-
 static void expect_answer(const struct nvt_ctl_session *session, const char *request,
                           const char *answer)
 {
@@ -228,7 +220,7 @@ static void others_are_in_nobodys_way(void **state)
     expect_answer(&session, "", "does not know ''");
     for (size_t i = 0; i < NVT_COUNT_OF(silent); i++)
         close(silent[i]);
-    end(pid, SIGTERM);
+    ctl_end(pid, SIGTERM);
 }
 
 /* Two controllers at once: each request is done as a whole, and each is answered. */
@@ -251,7 +243,7 @@ static void many_requests(void **state)
     assert_int_equal(failed, 0);
     expect_answer(&session, "stop", "");
     expect_answer(&session, "status", "state\tdormant\n");
-    end(pid, SIGTERM);
+    ctl_end(pid, SIGTERM);
     struct nvt_trace *trace = recorded_trace();
     assert_non_null(nvt_trace_meta(trace, "part 1"));
     nvt_trace_free(trace);
@@ -274,7 +266,7 @@ static void sessions_that_are_none(void **state)
     struct nvt_error err = NVT_ERROR_INIT;
     char text[NVT_CTL_ANSWER_MOST], path[400];
     const pid_t pid = begin(&session);
-    end(pid, SIGKILL);
+    ctl_end(pid, SIGKILL);
     assert_int_equal(nvt_ctl_sessions(&none, 1), 0);
     expect_no_session(session.folder, "has died");
     assert_int_equal(nvt_ctl_ask(&session, "status", A_MINUTE, text, sizeof(text), &err), -1);
@@ -407,183 +399,6 @@ static void dumps_the_last_part(void **state)
 
 /* --- iterations ------------------------------------------------------------------------------------ */
 
-/* `record --dormant --iteration step` of a script, as above. */
-static struct cli_result record_steps(const char *output, const char *script)
-{
-    const char *argv[] = {
-        "nvtally", "record", "-f", "-o", output, "--dormant",          "--iteration",        "step",
-        "--trace", "nvtx",   "sh", "-c", script, cli_built("nvtally"), cli_client("flight"), NULL};
-    return cli_run(argv);
-}
-
-/* Every process has `wanted` steps, and they are the same ones, one after the other. Returns the number of the first. */
-static uint64_t expect_steps(const struct nvt_trace *trace, uint32_t processes, uint32_t wanted)
-{
-    const struct nvt_ranges *ranges = &trace->ranges;
-    uint64_t first = UINT64_MAX, last = 0;
-    for (uint32_t i = 0; i < ranges->count; i++) {
-        if (strcmp(nvt_name(trace, ranges->name[i]), "step") != 0)
-            continue;
-        const uint64_t number = strtoull(nvt_name(trace, ranges->payload[i]), NULL, 10);
-        first = number < first ? number : first;
-        last = number > last ? number : last;
-        assert_true(ranges->end[i] > ranges->start[i]);
-    }
-    assert_int_equal(recorded_count(trace, "step"), processes * wanted);
-    assert_int_equal(last - first + 1, wanted);
-    assert_int_equal(recorded_count(trace, "kernel"), processes * wanted * 50);
-    return first;
-}
-
-/* Whatever pace they have: the same numbers of all. What lies between two of them is recorded, as marks show. */
-static void steps_are_the_same_in_all(void **state)
-{
-    (void)state;
-    struct cli_result result = record_steps(
-        recorded_path(),
-        "\"$1\" 60000 & a=$!; \"$1\" 60000 & b=$!; \"$1\" 60000 & c=$!; until \"$0\" ctl status | "
-        "grep -q iterating.3; do sleep 0.05; done; \"$0\" ctl steps 5; \"$0\" ctl status; "
-        "kill $a $b $c; wait");
-    const char *said = strstr(result.out, "iterations ");
-    assert_true(said && strstr(said, " (from 0) of 3 processes: /") && strstr(said, "dormant\n"));
-    const uint64_t first = strtoull(said + strlen("iterations "), NULL, 10);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    assert_int_equal(expect_steps(trace, 3, 5), first);
-    assert_true(recorded_count(trace, "epoch") == 0);
-    nvt_trace_free(trace);
-}
-
-/* Iterations begin half a second after they were asked for: nobody says that this was recorded, and the file has which
- * ones they are. */
-static void the_wait_is_not_recorded(void **state)
-{
-    (void)state;
-    struct cli_result result = record_steps(
-        recorded_path(),
-        "date +%s%N; \"$0\" ctl steps 5 & until \"$0\" ctl status | grep -q recording; do sleep "
-        "0.02; done; sleep 0.5; \"$1\" 2500 & wait $!; wait; date +%s%N; \"$0\" ctl status");
-    const char *said = strstr(result.out, "iterations "),
-               *second = said ? strchr(said, '\n') : NULL;
-    const char *recorded = strstr(result.out, "\nrecorded\t");
-    if (!second || !recorded) {
-        fail_msg("%s%s", result.out, result.err);
-        return;
-    }
-    const int64_t elapsed = strtoll(second + 1, NULL, 10) - strtoll(result.out, NULL, 10);
-    const int64_t ns = strtoll(recorded + 10, NULL, 10);
-    struct nvt_trace *trace = recorded_trace();
-    const uint64_t first = expect_steps(trace, 1, 5);
-    char expected[120];
-    snprintf(expected, sizeof(expected), "%llu to %llu of 1 process", (unsigned long long)first,
-             (unsigned long long)first + 4);
-    assert_string_equal(nvt_trace_meta(trace, "iterations of part 1"), expected);
-    assert_non_null(strstr(trace->notes, expected));
-    const uint32_t row = recorded_range(trace, "step");
-    const struct nvt_ranges *ranges = &trace->ranges;
-    int64_t end = 0;
-    for (uint32_t i = row; i < ranges->count; i++)
-        end = ranges->end[i] > end && !strcmp(nvt_name(trace, ranges->name[i]), "step")
-                  ? ranges->end[i]
-                  : end;
-    assert_in_range(ns, (end - ranges->start[row]) / 100 * 99, elapsed - 500 * MS);
-    nvt_trace_free(trace);
-    cli_result_free(&result);
-}
-
-/* What was broken off, by its client's end or by another's request, leaves nothing behind. */
-static void steps_are_broken_off(void **state)
-{
-    (void)state;
-    struct cli_result result = record_steps(
-        recorded_path(), CLI_UNTIL_STATUS
-        "\"$1\" 60000 & program=$!; until_status iterating.1; "
-        "\"$0\" ctl steps 1000000 & client=$!; until_status state.recording; sleep 0.4; "
-        "\"$0\" ctl start; \"$0\" ctl steps 2; kill -INT $client; wait $client; "
-        "\"$0\" ctl steps 1000000 & client=$!; until_status state.recording; sleep 0.4; "
-        "\"$0\" ctl stop; wait $client; echo ended with $?; \"$0\" ctl steps 3; kill $program; "
-        "wait");
-    if (!strstr(result.err, "recorder ") ||
-        !strstr(result.err, "iterations for nvtally ctl steps (process ") ||
-        !strstr(result.err, "broken off: recording has stopped") ||
-        !strstr(result.err, "stopped when 0 of 1 processes had recorded their iterations") ||
-        !strstr(result.out, "ended with 2\n") || !strstr(result.out, "(from 0) of 1 process: "))
-        fail_msg("%s\n%s", result.out, result.err);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    /* Those of the last request are whole. */
-    const char *argv[] = {"nvtally",
-                          "sql",
-                          recorded_path(),
-                          "SELECT count(*) FROM ranges WHERE name = 'step' AND duration IS NULL",
-                          "-f",
-                          "csv",
-                          NULL};
-    result = cli_run(argv);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-}
-
-/* A client that is killed, and a process that ends before its turn, keep nobody waiting. */
-static void steps_outlive_their_client(void **state)
-{
-    (void)state;
-    struct cli_result result = record_steps(
-        recorded_path(),
-        "\"$1\" 900 & \"$1\" 4500 & sleep 0.3; \"$0\" ctl steps 1200 & client=$!; sleep 0.2; "
-        "kill -9 $client; sleep 3.3; \"$0\" ctl status | grep state; wait");
-    assert_non_null(strstr(result.out, "state\tdormant\n"));
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    assert_in_range(recorded_count(trace, "step"), 1200, 2400);
-    nvt_trace_free(trace);
-}
-
-/* One that was killed had iterations, and has none any more; one that is killed while it is waited for, neither. */
-static void killed_processes_are_not_waited_for(void **state)
-{
-    (void)state;
-    struct cli_result result = record_steps(
-        recorded_path(),
-        "\"$1\" 60000 & first=$!; \"$1\" 60000 & second=$!; \"$1\" 60000 & third=$!; "
-        "until \"$0\" ctl status | grep -q iterating.3; do sleep 0.05; done; "
-        "kill -9 $first; wait $first; \"$0\" ctl steps 5; kill -STOP $second; \"$0\" ctl steps 3 & "
-        "client=$!; until \"$0\" ctl status | grep -q recording; do sleep 0.05; done; sleep 0.3; "
-        "kill -9 $second; wait $client; echo ended with $?; kill $third; wait $third");
-    if (!strstr(result.out, " of 2 processes: ") || !strstr(result.out, " of 1 process: ") ||
-        !strstr(result.out, "ended with 0\n"))
-        fail_msg("%s%s", result.out, result.err);
-    cli_result_free(&result);
-}
-
-/* Several recorders, as of ranks that mpirun starts, agree on the numbers. */
-static void recorders_agree_on_steps(void **state)
-{
-    (void)state;
-    char second[PATH_MAX];
-    snprintf(second, sizeof(second), "%s", recorded_in("second.nvt"));
-    const char *script =
-        "\"$0\" record -f -o \"$2\" --dormant --iteration step --trace nvtx \"$1\" 60000 & one=$!; "
-        "\"$0\" record -f -o \"$3\" --dormant --iteration step --trace nvtx \"$1\" 60000 & "
-        "unset NVTALLY_SESSION; "
-        "until [ $(\"$0\" ctl -s all status | grep -c '^iterating.1$') = 2 ]; do sleep 0.1; done; "
-        "\"$0\" ctl -s all steps 4; kill $one $!; wait";
-    const char *argv[] = {
-        "sh",   "-c", script, cli_built("nvtally"), cli_client("flight"), recorded_path(),
-        second, NULL};
-    struct cli_result result = cli_run(argv);
-    assert_non_null(strstr(result.out, "second.nvt"));
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    const uint64_t first = expect_steps(trace, 1, 4);
-    nvt_trace_free(trace);
-    trace = recorded_trace_at(second);
-    assert_int_equal(expect_steps(trace, 1, 4), first);
-    nvt_trace_free(trace);
-}
-
 /* Of a recording that does not know its iterations, or records all the time. */
 static void steps_need_iterations(void **state)
 {
@@ -687,7 +502,7 @@ static void lists_what_goes_on(void **state)
     assert_non_null(strstr(result.out, "not recording, for "));
     cli_expect_status(&result, 2);
     cli_result_free(&result);
-    end(first, SIGTERM);
+    ctl_end(first, SIGTERM);
 }
 
 /* What a delay leaves out was not recorded. */
@@ -739,39 +554,16 @@ static void wrong_options(void **state)
     }
 }
 
-/* Sessions of others on this machine are none of ours. */
-static int set_up(void **state)
-{
-    const int status = recorded_set_up(state);
-    char *folder = realpath(recorded_in("."), NULL);
-    setenv("NVTALLY_TMPDIR", folder, 1);
-    free(folder);
-    return status;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_in_parts),
-        cmocka_unit_test(records_devices_in_parts),
-        cmocka_unit_test(nobody_asks),
-        cmocka_unit_test(others_are_in_nobodys_way),
-        cmocka_unit_test(many_requests),
-        cmocka_unit_test(sessions_that_are_none),
-        cmocka_unit_test(marks_every_process),
-        cmocka_unit_test(dumps_what_there_is),
-        cmocka_unit_test(dumps_the_last_part),
-        cmocka_unit_test(steps_are_the_same_in_all),
-        cmocka_unit_test(the_wait_is_not_recorded),
-        cmocka_unit_test(steps_are_broken_off),
-        cmocka_unit_test(steps_outlive_their_client),
-        cmocka_unit_test(killed_processes_are_not_waited_for),
-        cmocka_unit_test(recorders_agree_on_steps),
-        cmocka_unit_test(steps_need_iterations),
-        cmocka_unit_test(lists_what_goes_on),
-        cmocka_unit_test(wrong_requests),
-        cmocka_unit_test(wrong_options),
-        cmocka_unit_test(says_what_was_recorded),
+        cmocka_unit_test(records_in_parts),    cmocka_unit_test(records_devices_in_parts),
+        cmocka_unit_test(nobody_asks),         cmocka_unit_test(others_are_in_nobodys_way),
+        cmocka_unit_test(many_requests),       cmocka_unit_test(sessions_that_are_none),
+        cmocka_unit_test(marks_every_process), cmocka_unit_test(dumps_what_there_is),
+        cmocka_unit_test(dumps_the_last_part), cmocka_unit_test(steps_need_iterations),
+        cmocka_unit_test(lists_what_goes_on),  cmocka_unit_test(wrong_requests),
+        cmocka_unit_test(wrong_options),       cmocka_unit_test(says_what_was_recorded),
     };
-    return cmocka_run_group_tests(tests, set_up, recorded_tear_down);
+    return cmocka_run_group_tests(tests, ctl_set_up, recorded_tear_down);
 }

@@ -425,6 +425,12 @@ static void contexts(const char *how)
     }
 }
 
+static void killed_slow(void)
+{
+    come_up(500000);
+    killed(SIGKILL, 0);
+}
+
 static void killed_late(void)
 {
     deliver(15); /* ten rounds after the first records devices are asked for */
@@ -451,10 +457,9 @@ int main(int argc, char **argv)
         return streams(how, argv[0], argc > 2 ? argv[2] : NULL);
     if (!strcmp(how, "plain"))
         plain();
-    else if (!strcmp(how, "slow")) {
-        come_up(500000);
-        killed(SIGKILL, 0);
-    } else if (!strcmp(how, "many"))
+    else if (!strcmp(how, "slow"))
+        killed_slow();
+    else if (!strcmp(how, "many"))
         many();
     else if (!strcmp(how, "steady"))
         steady(1200);
