@@ -140,11 +140,12 @@ static struct heap *heap_at(struct walk *walk, uint32_t process, uint64_t handle
     if (!at || nvt_grow(&walk->heaps, walk->heap_count, sizeof(*walk->heaps)))
         return NULL;
     if (*at == NVT_MAP_NONE) {
+        const uint32_t name = kin_name(walk, process, handle);
         *at = walk->heap_count;
         walk->heaps[walk->heap_count++] = (struct heap){.handle = handle,
                                                         .process = process,
                                                         .device = NVT_NONE,
-                                                        .name = kin_name(walk, process, handle),
+                                                        .name = name,
                                                         .regions = NONE};
     }
     struct heap *heap = &walk->heaps[*at];
