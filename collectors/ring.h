@@ -47,8 +47,9 @@
 #define NVT_SHARED_VERSION 31u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_STEPPERS       256
-#define NVT_OTHERS         8  /* names of ranges that are no iterations, */
-#define NVT_OTHER_NAME     64 /* bytes of each, with a NUL */
+#define NVT_RUNNING        256 /* iterations that go on at once, of those that --on-slow looks at */
+#define NVT_OTHERS         8   /* names of ranges that are no iterations, */
+#define NVT_OTHER_NAME     64  /* bytes of each, with a NUL */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -56,6 +57,9 @@ enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
 
 /* --delay, --duration: what is outside of the window is not recorded. */
 enum nvt_window_state { NVT_WINDOW_OPEN, NVT_WINDOW_BEFORE, NVT_WINDOW_OVER };
+
+/* A place for an iteration that goes on; other values are when it is too long. */
+enum nvt_running { NVT_RUNNING_FREE, NVT_RUNNING_TAKEN, NVT_RUNNING_FOUND };
 
 /* The session's page: written by `record`, read by every traced process. The recorder holds a lock
  * (flock) on it as long as it lives. */
@@ -131,6 +135,12 @@ struct nvt_control {
     uint64_t slow_ticks;
     _Atomic uint32_t slow;
     _Atomic uint64_t slow_took, slow_usual;
+    /* Those that go on, as far as there is room, so that one that hangs is found: from when on it is too long (enum nvt_running, or ticks),
+     * when it began and the median then, ticks, and its process. */
+    struct {
+        _Atomic uint64_t due, began, usual;
+        _Atomic int32_t process;
+    } running[NVT_RUNNING];
     /* --budget (budget.h): the share that recording may cost, 0: any; ticks between the beginnings of two blocks, at least. The process that
      * decides, 0: none yet, opens and closes the window; its parts are here, one after the other in so many places, and what it has
      * come to: iterations, ticks. */

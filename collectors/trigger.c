@@ -17,9 +17,12 @@
 #include "launch.h"
 #include "output_name.h"
 #include "ring.h"
+#include "stale.h"
 #include "wake.h"
 
 #define PATIENCE_NS INT64_C(10000000000)
+/* One that is over so soon after it became too long does not hang: then it is known what it took. */
+#define HANG_SECONDS 0.1
 
 struct nvt_trigger {
     struct nvt_trigger_wish wish;
@@ -108,26 +111,70 @@ static int is_signal_due(struct nvt_trigger *trigger)
     return 0;
 }
 
+/* Of several soon after one another, and of many, some are left out. */
+static int takes_slow(const struct nvt_trigger *trigger)
+{
+    return trigger->slow_dumps < NVT_TRIGGER_SLOW_MOST && nvt_monotonic_ns() >= trigger->slow_next;
+}
+
+/* `how`: "took", "has taken"; `usual`: the median, 0: it was not asked for; ticks. */
+static void note_slow(struct nvt_trigger *trigger, const char *how, double took, double usual)
+{
+    trigger->slow_dumps++;
+    trigger->slow_next = nvt_monotonic_ns() + NVT_TRIGGER_SLOW_NS;
+    const int size = snprintf(trigger->why, sizeof(trigger->why), "%.80s %s %.4g ms",
+                              trigger->wish.range, how, took / trigger->clock_hz * 1e3);
+    if (usual > 0)
+        snprintf(trigger->why + size, sizeof(trigger->why) - (size_t)size,
+                 ", %.2f x the median of %.4g ms", took / usual, usual / trigger->clock_hz * 1e3);
+}
+
 static int is_slow_due(struct nvt_trigger *trigger)
 {
     const struct nvt_control *control = trigger->control;
     const uint32_t slow = atomic_load(&control->slow);
-    const int64_t now = nvt_monotonic_ns();
     if (slow == trigger->slow)
         return 0;
     trigger->slow = slow;
-    if (trigger->slow_dumps == NVT_TRIGGER_SLOW_MOST || now < trigger->slow_next)
+    if (!takes_slow(trigger))
         return 0;
-    trigger->slow_dumps++;
-    trigger->slow_next = now + NVT_TRIGGER_SLOW_NS;
-    const double took = (double)atomic_load(&control->slow_took),
-                 usual = (double)atomic_load(&control->slow_usual);
-    const int size = snprintf(trigger->why, sizeof(trigger->why), "%.80s took %.4g ms",
-                              trigger->wish.range, took / trigger->clock_hz * 1e3);
-    if (usual > 0)
-        snprintf(trigger->why + size, sizeof(trigger->why) - (size_t)size,
-                 ", %.2f x the median of %.4g ms", took / usual, usual / trigger->clock_hz * 1e3);
+    note_slow(trigger, "took", (double)atomic_load(&control->slow_took),
+              (double)atomic_load(&control->slow_usual));
     return 1;
+}
+
+/* Whether it goes on in a process that lives, since when something is recorded. */
+static int is_going_on(const struct nvt_control *control, int place)
+{
+    const int32_t process = atomic_load(&control->running[place].process);
+    return atomic_load(&control->running[place].began) >= atomic_load(&control->opened) &&
+           nvt_process_is(process, nvt_process_start(process));
+}
+
+/* One that is too long already, and may hang. It is taken once; a process that has ended leaves its place to others. */
+static int is_hang_due(struct nvt_trigger *trigger)
+{
+    struct nvt_control *control = trigger->control;
+    if (!*trigger->wish.range || atomic_load(&control->window) != NVT_WINDOW_OPEN ||
+        !takes_slow(trigger))
+        return 0;
+    const uint64_t now = nvt_ticks(control->clock);
+    const uint64_t patience = (uint64_t)(trigger->clock_hz * HANG_SECONDS);
+    for (int i = 0; i < NVT_RUNNING; i++) {
+        uint64_t due = atomic_load(&control->running[i].due);
+        const uint64_t began = atomic_load(&control->running[i].began);
+        const uint64_t usual = atomic_load(&control->running[i].usual);
+        if (due <= NVT_RUNNING_FOUND || due + patience >= now)
+            continue;
+        const int goes_on = is_going_on(control, i);
+        if (!atomic_compare_exchange_strong(&control->running[i].due, &due,
+                                            goes_on ? NVT_RUNNING_FOUND : NVT_RUNNING_FREE) ||
+            !goes_on)
+            continue;
+        note_slow(trigger, "goes on and has taken", (double)(now - began), (double)usual);
+        return 1;
+    }
+    return 0;
 }
 
 int nvt_trigger_look(struct nvt_trigger *trigger)
@@ -136,7 +183,8 @@ int nvt_trigger_look(struct nvt_trigger *trigger)
         return 0;
     if (trigger->is_running && atomic_load(&trigger->is_done))
         report(trigger);
-    if (!trigger->is_running && (is_signal_due(trigger) || is_slow_due(trigger)))
+    if (!trigger->is_running &&
+        (is_signal_due(trigger) || is_slow_due(trigger) || is_hang_due(trigger)))
         start(trigger);
     return trigger->is_running;
 }

@@ -9,6 +9,7 @@
 #include "dormant.h"
 #include "heaps.h"
 #include "late.h"
+#include "slow.h"
 #include "steps.h"
 #include "tasks.h"
 
@@ -260,7 +261,7 @@ int nvt_event_push(const struct nvt_event *event)
     if (NVT_UNLIKELY(captures || thread->captures))
         nvt_capture_pushed(thread, domain, captures);
     if (NVT_UNLIKELY(nvt_steps_watch))
-        nvt_steps_pushed(domain, level);
+        nvt_slow_pushed(domain, level);
     nvt_thread_leave(thread);
     return level;
 }
@@ -303,7 +304,7 @@ int nvt_event_pop(const struct nvt_event *event)
     if (NVT_UNLIKELY(thread->captures))
         nvt_capture_popped(thread, domain);
     if (NVT_UNLIKELY(nvt_steps_watch))
-        nvt_steps_popped(domain, level);
+        nvt_slow_popped(domain, level);
     return level;
 }
 
@@ -361,7 +362,7 @@ uint64_t nvt_event_start(struct nvt_event *event)
         event->range |= NVT_QUIET_RANGE;
     record_or_drop(event);
     if (NVT_UNLIKELY(nvt_steps_watch))
-        nvt_steps_started(event->range);
+        nvt_slow_started(event->range);
     return event->range;
 }
 
@@ -381,7 +382,7 @@ void nvt_event_end(const struct nvt_event *event)
     if (NVT_UNLIKELY(nvt_capture_watches))
         nvt_capture_stopped(event->range);
     if (NVT_UNLIKELY(nvt_steps_watch))
-        nvt_steps_ended(event->range);
+        nvt_slow_ended(event->range);
 }
 
 static void define(const struct nvt_late_definition *definition)

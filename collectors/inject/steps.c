@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "../steppers.h"
-#include "../wake.h"
 #include "capture.h"
 #include "other_ranges.h"
 #include "session.h"
+#include "slow.h"
 #include "spending.h"
 
 #define NO_STEP   UINT64_MAX
@@ -40,6 +40,7 @@ void nvt_steps_begin(void)
         *name && !stat(NVT_PID_SPACE, &status) && status.st_ino == nvt_session.control->pid_space;
     nvt_steps_letters[0] = *name;
     nvt_steps_letters[1] = at ? at[1] : *name;
+    nvt_slow_join(is_visible);
 }
 
 /* Most ranges are none, as their first letter says. */
@@ -155,8 +156,6 @@ static void own(void)
     atomic_store(&done, 0);
 }
 
-static void begin_slow(void);
-
 void nvt_steps_note(const struct nvt_event *event)
 {
     noted = NO_STEP;
@@ -172,7 +171,7 @@ void nvt_steps_note(const struct nvt_event *event)
     if (!noted)
         enter();
     raise_to(&nvt_session.control->steps_seen, noted + 1);
-    begin_slow();
+    nvt_slow_begin();
     if (nvt_spending_watches)
         nvt_spending_note(pushes, nvt_steps_others, began);
     pushes = nvt_steps_others = 0;
@@ -234,95 +233,4 @@ __attribute__((destructor)) static void leave(void)
     if (atomic_load(&done))
         nvt_steppers_add(&control->steps_left, atomic_load(&done));
     atomic_fetch_sub(&control->steppers, 1);
-}
-
-/* --- those that are slow --- */
-
-/* What the last iterations of this process took, in ticks. */
-enum { RECENT = 32, LEAST = 8 };
-static uint64_t recent[RECENT];
-static uint32_t known;
-static atomic_flag is_judging = ATOMIC_FLAG_INIT;
-
-/* The iteration that the thread is in. */
-static OF_THREAD struct {
-    uint64_t began; /* ticks; 0: none */
-    uint64_t range; /* of a start/end range; 0: a push */
-    uint32_t domain;
-    int level; /* of a push; -1: not known yet */
-} current;
-
-static void begin_slow(void)
-{
-    const struct nvt_control *control = nvt_session.control;
-    if (!control->slow_percent && !control->slow_ticks)
-        return;
-    current.began = nvt_ticks(control->clock);
-    current.range = 0;
-    current.level = -1;
-}
-
-static uint64_t median(void)
-{
-    uint64_t sorted[RECENT] = {0};
-    const uint32_t size = known < RECENT ? known : RECENT;
-    for (uint32_t i = 0; i < size; i++) {
-        uint32_t at = i;
-        for (; at && sorted[at - 1] > recent[i]; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = recent[i];
-    }
-    return size % 2 ? sorted[size / 2] : (sorted[size / 2 - 1] + sorted[size / 2]) / 2;
-}
-
-static void judge(uint64_t took)
-{
-    struct nvt_control *control = nvt_session.control;
-    const uint64_t usual = control->slow_percent && known >= LEAST ? median() : 0;
-    const uint64_t limit = usual ? usual / 100 * control->slow_percent : control->slow_ticks;
-    recent[known++ % RECENT] = took;
-    known = known == 2 * RECENT ? RECENT : known;
-    if (!limit || took <= limit)
-        return;
-    atomic_store(&control->slow_took, took);
-    atomic_store(&control->slow_usual, usual);
-    atomic_fetch_add(&control->slow, 1);
-    nvt_control_wake(control);
-}
-
-static void end_slow(void)
-{
-    const uint64_t took = nvt_ticks(nvt_session.control->clock) - current.began;
-    current.began = 0;
-    /* Of two at once, or in a signal handler, one is left out. */
-    if (atomic_flag_test_and_set(&is_judging))
-        return;
-    judge(took);
-    atomic_flag_clear(&is_judging);
-}
-
-void nvt_steps_pushed(uint32_t domain, int level)
-{
-    if (!current.began || current.range || current.level >= 0)
-        return;
-    current.domain = domain;
-    current.level = level;
-}
-
-void nvt_steps_popped(uint32_t domain, int level)
-{
-    if (current.began && !current.range && current.domain == domain && current.level == level)
-        end_slow();
-}
-
-void nvt_steps_started(uint64_t range)
-{
-    if (current.began && !current.range && current.level < 0)
-        current.range = range;
-}
-
-void nvt_steps_ended(uint64_t range)
-{
-    if (current.began && current.range == range)
-        end_slow();
 }

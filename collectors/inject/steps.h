@@ -4,8 +4,6 @@
  * `nvtally ctl steps N`: only some iterations of a dormant session are recorded. Each process counts its iterations, whether anything is
  * recorded or not; the recorder writes on the control page which numbers are wanted. As all processes count alike, they record the same
  * iterations, whenever they come to them. What lies between two of these is recorded, too.
- *
- * --on-slow: an iteration that takes longer than others before it in its process is counted on the control page, and the recorder woken.
  */
 #ifndef NVT_INJECT_STEPS_H
 #define NVT_INJECT_STEPS_H
@@ -35,11 +33,5 @@ int nvt_steps_have_begun(void);
 /* This process has recorded the last of them; whether it has, and nothing else is asked for. */
 void nvt_steps_done(void);
 int nvt_steps_are_over(void);
-
-/* --on-slow, where ranges are recorded: behind each push and pop with its level, and behind each start and end. */
-void nvt_steps_pushed(uint32_t domain, int level);
-void nvt_steps_popped(uint32_t domain, int level);
-void nvt_steps_started(uint64_t range);
-void nvt_steps_ended(uint64_t range);
 
 #endif
