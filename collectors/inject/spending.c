@@ -153,20 +153,48 @@ static void turn(int opens, uint64_t now)
 #define STORE(field, value)                                                                        \
     atomic_store_explicit(&nvt_session.control->field, value, memory_order_relaxed)
 
-/* What it has come to. What has been spent changes with what is recorded. */
+/* What it had come to in the processes that decided before this one. */
+static struct {
+    uint64_t iterations, recorded, elapsed, watched, spent, error;
+    int64_t compared;
+    uint64_t compared_error;
+} earlier;
+
+#define LOAD(field) earlier.field = atomic_load(&nvt_session.control->budget_##field)
+
+static void take_over(void)
+{
+    LOAD(iterations);
+    LOAD(recorded);
+    LOAD(elapsed);
+    LOAD(watched);
+    LOAD(spent);
+    LOAD(error);
+    LOAD(compared);
+    LOAD(compared_error);
+}
+
+/* At most: what two processes do not know may go the same way. */
+static uint64_t both_errors(uint64_t one, double other)
+{
+    const double both = (double)one + other;
+    return both < (double)INT64_MAX ? (uint64_t)both : INT64_MAX;
+}
+
+/* What it has come to, with the iteration that begins. What has been spent changes with what is recorded. */
 static void publish(int has_spent)
 {
-    STORE(budget_iterations, budget.iterations);
-    STORE(budget_recorded, budget.recorded);
-    STORE(budget_elapsed, budget.last - budget.began);
-    STORE(budget_watched, (uint64_t)known.watched);
+    STORE(budget_iterations, earlier.iterations + budget.iterations + (budget.began != 0));
+    STORE(budget_recorded, earlier.recorded + budget.recorded + (budget.is_recorded != 0));
+    STORE(budget_elapsed, earlier.elapsed + budget.last - budget.began);
+    STORE(budget_watched, earlier.watched + (uint64_t)known.watched);
     if (!has_spent)
         return;
     const struct nvt_budget_cost cost = nvt_budget_cost(&budget);
-    STORE(budget_spent, (uint64_t)cost.spent);
-    STORE(budget_error, cost.error < (double)INT64_MAX ? (uint64_t)cost.error : INT64_MAX);
-    STORE(budget_compared, (int64_t)cost.compared);
-    STORE(budget_compared_error, (uint64_t)cost.compared_error);
+    STORE(budget_spent, earlier.spent + (uint64_t)cost.spent);
+    STORE(budget_error, both_errors(earlier.error, cost.error));
+    STORE(budget_compared, earlier.compared + (int64_t)cost.compared);
+    STORE(budget_compared_error, both_errors(earlier.compared_error, cost.compared_error));
 }
 
 /* Whether it is this process that decides. A child of fork has another number, and its parent's state. */
@@ -183,6 +211,7 @@ static int decides(void)
                                  .least_cycle = (double)control->budget_cycle,
                                  .levels = control->budget_levels,
                                  .level = atomic_load(&control->budget_level)};
+    take_over();
     begin_knowing();
     return 1;
 }
