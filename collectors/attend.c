@@ -43,6 +43,11 @@ static void free_all(struct nvt_attend *attend)
     free(attend);
 }
 
+static void say(const char *path, const char *what)
+{
+    nvt_message(stderr, "--watch %s: %s", path, what);
+}
+
 int nvt_attend_open(const struct nvt_attend_wish *wish, struct nvt_attend **out,
                     struct nvt_error *err)
 {
@@ -62,6 +67,7 @@ int nvt_attend_open(const struct nvt_attend_wish *wish, struct nvt_attend **out,
     }
     if (!status && wish->watch)
         status = nvt_ctl_file_watch(&attend->file, wish->watch, err);
+    attend->file.said = say;
     if (status)
         free_all(attend);
     else

@@ -16,6 +16,7 @@
 #define READ_MOST (1 << 16) /* bytes at a time */
 #define FOR_SOON  INT64_C(5000000000)
 #define NAMES     100
+#define ODD_MOST  3 /* lines that are no requests are said, so many */
 
 /* --- its own file ---------------------------------------------------------------------------------- */
 
@@ -106,6 +107,43 @@ void nvt_ctl_file_close(struct nvt_ctl_file *file)
     *file = (struct nvt_ctl_file){.path = ""};
 }
 
+/* --- what is wrong --- */
+
+static void say(const struct nvt_ctl_file *file, const char *what)
+{
+    if (file->said)
+        file->said(file->path, what);
+}
+
+/* Nobody is heard any more, and whoever asks hears nothing. Once. */
+static void note_trouble(struct nvt_ctl_file *file, int cause)
+{
+    char what[200];
+    if (cause == file->trouble)
+        return;
+    file->trouble = cause;
+    if (cause == ENOENT)
+        snprintf(what, sizeof(what), "it was removed: no request comes before it is there again");
+    else
+        snprintf(what, sizeof(what), "%s: no request in it is followed until it is so",
+                 nvt_ctl_line_why(cause));
+    say(file, what);
+}
+
+static void note_odd(struct nvt_ctl_file *file, const char *line)
+{
+    char what[200], start[60];
+    size_t i = 0;
+    for (; line[i] && i + 1 < sizeof(start); i++)
+        start[i] = (unsigned char)line[i] < ' ' || (unsigned char)line[i] > '~' ? '?' : line[i];
+    start[i] = 0;
+    if (++file->odd > ODD_MOST)
+        return;
+    snprintf(what, sizeof(what), "no request of nvtally ctl --watch, and passed over: '%s'%s",
+             start, file->odd == ODD_MOST ? " (further ones are not said)" : "");
+    say(file, what);
+}
+
 /* --- requests -------------------------------------------------------------------------------------- */
 
 static int is_known(const struct nvt_ctl_file *file, const char *serial)
@@ -140,9 +178,13 @@ static void put_answer(struct nvt_ctl_file *file, const char *serial, int failed
 static void take_line(struct nvt_ctl_file *file, char *line, nvt_ctl_answer *answer, void *context)
 {
     struct nvt_ctl_line request;
-    char text[NVT_CTL_ANSWER_MOST] = "";
-    if (nvt_ctl_line_parse(line, &request) ||
-        (strcmp(request.whom, "*") != 0 && strcmp(request.whom, file->name) != 0))
+    char text[NVT_CTL_ANSWER_MOST] = "", start[61];
+    snprintf(start, sizeof(start), "%.60s", line);
+    if (nvt_ctl_line_parse(line, &request)) {
+        note_odd(file, start);
+        return;
+    }
+    if (strcmp(request.whom, "*") != 0 && strcmp(request.whom, file->name) != 0)
         return;
     if (!is_known(file, request.serial)) {
         const int failed = answer(context, request.text, text, sizeof(text));
@@ -185,10 +227,17 @@ static void look(struct nvt_ctl_file *file, nvt_ctl_answer *answer, void *contex
     struct stat status;
     const unsigned before = file->done;
     const int descriptor = nvt_ctl_line_open(file->path, O_RDONLY);
-    if (descriptor < 0)
+    if (descriptor < 0) {
+        note_trouble(file, errno);
         return;
+    }
     if (!fstat(descriptor, &status)) {
         const int is_same = status.st_dev == file->device && status.st_ino == file->inode;
+        if (file->trouble)
+            say(file, "requests that come from now on are followed again");
+        else if (!is_same)
+            say(file, "it is another file now: requests that come from now on are followed");
+        file->trouble = 0;
         file->device = status.st_dev;
         file->inode = status.st_ino;
         if (!is_same || status.st_size < file->offset)

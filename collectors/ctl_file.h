@@ -54,6 +54,10 @@ struct nvt_ctl_file {
     } answers[NVT_CTL_FILE_ANSWERS];
     char known[NVT_CTL_FILE_KNOWN][NVT_CTL_SERIAL]; /* numbers that were done */
     unsigned done, unwritten; /* requests so far, and of these, answers that the file has not yet */
+    /* What is wrong with the file, called when that changes; may be NULL. Set it after nvt_ctl_file_watch. */
+    void (*said)(const char *path, const char *what);
+    int trouble;  /* errno of the last look, which has been said; 0: none */
+    unsigned odd; /* lines that are no requests, so far */
 };
 
 /* Watch it from its end on; it is made where there is none. 0, or -1 with err: it cannot be had, or others may write to it. */
@@ -71,7 +75,7 @@ struct nvt_ctl_file_way {
     char path[PATH_MAX];
 };
 
-/* 0, or -1 with err: there is no such file, or it is not one of ours alone. */
+/* 0, or -1 with err: there is no such file, or it is not one of ours alone. One that was removed while sessions watch it is made again. */
 int nvt_ctl_file_reach(struct nvt_ctl_file_way *way, const char *path, struct nvt_error *err);
 
 /* Sessions that watch it, by their names; at most `most`. Returns how many there are, or -1 with err. *silent gets how many of

@@ -264,9 +264,33 @@ static void ask(const struct nvt_ctl_session *sessions, size_t count, const char
     free(question.missing);
 }
 
+/* Whether a session has its answers next to that file, which is not there. */
+static int is_watched(const char *path)
+{
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    const char *base = slash ? slash + 1 : path;
+    if (slash)
+        *slash = 0;
+    DIR *entries = opendir(!slash ? "." : *folder ? folder : "/");
+    int found = 0;
+    for (struct dirent *entry; entries && !found && (entry = nvt_folder_next(entries));) {
+        const char *name = name_of(entry->d_name, base);
+        found = name && silence_of(path, name, 0) >= 0;
+    }
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
 int nvt_ctl_file_reach(struct nvt_ctl_file_way *way, const char *path, struct nvt_error *err)
 {
-    const int descriptor = nvt_ctl_line_open(path, O_WRONLY);
+    int descriptor = nvt_ctl_line_open(path, O_WRONLY);
+    if (descriptor < 0 && errno == ENOENT) {
+        descriptor = is_watched(path) ? nvt_ctl_line_open(path, O_WRONLY | O_CREAT) : -1;
+        errno = ENOENT;
+    }
     if (descriptor < 0)
         return fail_open(path, err);
     close(descriptor);

@@ -101,6 +101,8 @@ static void report_lost(const struct nvt_record_options *options,
                     " MiB) leaves less than 192 KiB, or the buffers have a quarter of it: raise "
                     "the limit",
                     result->scarce >> 20);
+    else if (result->homeless && result->is_removed)
+        nvt_message(stderr, "a thread gets no buffer once the recording's folder was removed");
     else if (result->homeless && result->refusals && result->refusal.has_joined)
         nvt_message(stderr,
                     "%s (process %d) changed its user after it had joined the recording: threads "

@@ -9,9 +9,11 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../lib/program.h"
 #include "../lib/cpu_coverage.h"
+#include "../lib/wrap.h"
 #include "budget_follow.h"
 #include "children.h"
 #include "facts.h"
@@ -111,6 +113,18 @@ static void note_left(const struct nvt_record_options *options, const struct nvt
         options->waits(nvt_children_text(others, text, sizeof(text)));
 }
 
+/* Whoever cleans up temporary files may remove the session's folder: that is said once, when it is seen. */
+static void note_removal(const struct nvt_recorder *recorder, int *is_said)
+{
+    if (!recorder->is_removed || *is_said)
+        return;
+    *is_said = 1;
+    nvt_message(stderr,
+                "%s was removed: processes%s that begin from now on are not recorded, and nvtally "
+                "ctl cannot reach this recording",
+                recorder->folder, access(recorder->folder, F_OK) ? " and threads" : "");
+}
+
 /* A command that is being recorded. */
 struct run {
     const struct nvt_record_options *options;
@@ -185,7 +199,7 @@ static void record_until_end(struct run *run)
     const struct nvt_record_options *options = run->options;
     int64_t left_since = 0, start = own_time();
     uint64_t taken;
-    int has_machine = 0, is_exit_seen = 0;
+    int has_machine = 0, is_exit_seen = 0, is_removal_said = 0;
     nvt_launch_listen(run->launch, recorder->control, &run->hearing);
     nvt_record_window_begin(&run->window, recorder->control, options->delay_ns,
                             options->duration_ns);
@@ -207,6 +221,7 @@ static void record_until_end(struct run *run)
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
+        note_removal(recorder, &is_removal_said);
         nvt_outsiders_look(&run->outsiders, run->launch->pid);
         follow_machine(run, &has_machine);
         recorder->is_urgent = nvt_launch_pass_on();
@@ -343,6 +358,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->waited_ns = totals->waited_ns;
     result->captured = atomic_load(&recorder->control->captured) != 0;
     result->joined = atomic_load(&recorder->control->joined);
+    result->is_removed = recorder->is_removed;
     result->homeless = atomic_load(&recorder->control->homeless);
     result->uncounted = (int)atomic_load(&recorder->control->uncounted);
     if (atomic_load(&recorder->control->unsampled) == 2)

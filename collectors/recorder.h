@@ -35,6 +35,7 @@ struct nvt_recorder {
     int rests;         /* nothing is recorded (--dormant): the housekeeping may take its time */
     int64_t wake_at;   /* no sleep lasts longer, CLOCK_MONOTONIC; 0: there is no such moment */
     uint64_t was_cut;  /* how often it was */
+    int is_removed;    /* somebody has removed the folder, or the page in it */
 };
 #define NVT_RECORDER_INIT                                                                          \
     {                                                                                              \

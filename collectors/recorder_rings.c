@@ -371,6 +371,14 @@ static void take_long_calls(struct nvt_recorder *recorder)
     recorder->was_cut = cuts;
 }
 
+/* What runs goes on in memory that has no name any more. */
+static void note_removal(struct nvt_recorder *recorder)
+{
+    char page[sizeof(recorder->folder) + sizeof(NVT_CONTROL_NAME) + 1];
+    snprintf(page, sizeof(page), "%s/" NVT_CONTROL_NAME, recorder->folder);
+    recorder->is_removed |= access(page, F_OK) && errno == ENOENT;
+}
+
 void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
 {
     int64_t now = nvt_monotonic_ns();
@@ -388,6 +396,7 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
     if (now >= recorder->next_clock) {
         recorder->next_clock = now + CLOCK_NS;
         nvt_output_clock(recorder->output, recorder->clock, NULL);
+        note_removal(recorder);
     }
 }
 

@@ -95,6 +95,7 @@ struct nvt_record_result {
     int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;     /* events of signal handlers that interrupted an event */
     uint64_t homeless;   /* events of threads that could get no ring */
+    int is_removed;      /* somebody has removed the session's folder meanwhile */
     int unread;          /* rings that the recorder could not read: what they hold is lost */
     int unread_cause;    /* errno of one of them */
     int uncounted;       /* errno of a process where the system refused CPU counts; 0: none */

@@ -358,12 +358,18 @@ static void lost_lines_are_written_again(void **state)
     send_to(path, "*", "from then on");
     serve(noted);
     assert_int_equal(noted->count, 2);
-    /* None at all is no reason to end. */
+    /* None at all is no reason to end: who asks makes it again, as long as somebody watches it. */
     assert_int_equal(unlink(path), 0);
     serve(noted);
+    assert_int_equal(nvt_ctl_file_reach(&way, path, &err), 0);
+    serve(noted);
+    send_to(path, "*", "once more");
+    serve(noted);
+    assert_int_equal(noted->count, 3);
+    end_noting(noted);
+    assert_int_equal(unlink(path), 0);
     assert_int_equal(nvt_ctl_file_reach(&way, path, &err), -1);
     assert_non_null(strstr(err.message, "No such file"));
-    end_noting(noted);
 }
 
 static char *silent_name;

@@ -38,7 +38,8 @@ static struct cli_result play(const char *script)
     char text[6000];
     snprintf(text, sizeof(text), "puppet=$1; %s%s", kit, script);
     const char *argv[] = {"sh", "-c", text, cli_built("nvtally"), cli_client("puppet"), NULL};
-    const struct cli_options options = {.directory = recorded_in(""), .timeout_s = 120};
+    const struct cli_options options = {
+        .directory = recorded_in(""), .timeout_s = 120, .is_exact = true};
     struct cli_result result = cli_run_with(&options, argv);
     if (result.timed_out)
         fail_msg("it never ended:\n%s%s", result.out, result.err);

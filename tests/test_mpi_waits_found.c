@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/diagnosis/late_ranks.h"
+#include "../analyze/input/also_recorded.h"
 #include "../analyze/input/ranks.h"
 #include "cli.h"
 #include "made_trace.h"
@@ -331,6 +332,13 @@ static void stragglers_are_of_their_groups(void **state)
     assert_non_null(strstr(csv, ",5,0,0.0,35000000,"));
     assert_non_null(strstr(csv, "all_reduce,tp1,1,7000000,7000000,2,3\n"));
     free(csv);
+    /* They are not called what they are none of. */
+    struct nvt_input_trace given = {.trace = job.traces[0]};
+    struct nvt_input input = {.traces = &given, .trace_count = 1};
+    nvt_note_kinds(&input);
+    assert_non_null(
+        memmem(input.notes.data, input.notes.size, "also recorded: torch.distributed calls", 38));
+    nvt_buffer_free(&input.notes);
     mpi_job_end(&job);
 }
 

@@ -86,10 +86,12 @@ void nvt_note_calls(struct nvt_input *input)
 void nvt_note_kinds(struct nvt_input *input)
 {
     const struct counted counted = count_counters(input);
+    char calls[40];
+    snprintf(calls, sizeof(calls), "%s calls", library_of(input));
     const struct {
         int is_in;
         const char *name;
-    } kinds[] = {{nvt_input_has_mpi(input), "MPI calls"},
+    } kinds[] = {{nvt_input_has_mpi(input), calls},
                  {nvt_input_has_os_calls(input), "OS calls"},
                  {nvt_input_has_cuda_stacks(input), "stacks"},
                  {nvt_input_has_cpu_samples(input), "CPU samples"},
