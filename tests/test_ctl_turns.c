@@ -168,7 +168,8 @@ static void a_recorder_is_killed(void **state)
         "--iteration step -- \"$puppet\" <to2 >from2 2>/dev/null & other=$!; exec 5>to2 6<from2; "
         "echo steps 3 >&5; read -r answer <&6; "
         "\"$0\" ctl -s all steps 1000 >said 2>&1 & controller=$!; until_status 'steps.*: iter'; "
-        "kill -9 $other; wait $controller; echo status $?; cat said; \"$0\" ctl ps 2>&1; exec "
+        "kill -9 $other; wait $other 2>/dev/null; wait $controller; echo status $?; cat said; "
+        "\"$0\" ctl ps 2>&1; exec "
         "5>&- 6<&-; finish");
     expect(&result, "status 2\n");
     expect(&result, "other.nvt can be read up to there\n");
