@@ -162,7 +162,7 @@ static void expect_thread(const struct nvt_trace *trace, const char *name)
 
 /* --- memory ----------------------------------------------------------------------------------------- */
 
-/* What is allocated and reserved by the process of a range as it begins, or ends. */
+/* What a process has of the host's memory, allocated and reserved, as a range of it begins, or ends. */
 static void expect_level(const struct nvt_trace *trace, const char *range, int at_end,
                          int64_t allocated, int64_t reserved)
 {
@@ -173,7 +173,7 @@ static void expect_level(const struct nvt_trace *trace, const char *range, int a
     assert_int_equal(nvt_levels_make(&levels, trace), 0);
     for (uint32_t i = 0; i < levels.count; i++) {
         const struct nvt_level_series *series = &levels.series[i];
-        if (series->process != process)
+        if (series->process != process || series->device != NVT_NONE)
             continue;
         const int64_t time = at_end ? trace->ranges.end[row] : trace->ranges.start[row];
         const uint32_t until = nvt_level_until(series, trace, time, 0);
@@ -216,7 +216,8 @@ static void expect_names(const struct nvt_trace *trace)
     assert_true(rows_of(trace, "reset") > 0);
     assert_int_equal(rows_of(trace, "NVTX heap"), 0);
     assert_false(says(trace, "only regions that began"));
-    assert_false(says(trace, "at least"));
+    assert_false(says(trace, "regions of NVTX heaps"));
+    assert_false(says(trace, "region of NVTX heaps"));
     assert_false(says(trace, "not defined"));
 }
 
@@ -307,6 +308,29 @@ static void knows_all_within_what_is_captured(void **state)
     expect_late(&ways[4]);
 }
 
+/* What cudaMalloc gave before, and is freed in the recording, was there from its beginning on: no level is below zero. */
+static void memory_of_a_device_that_is_freed_was_there(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = recorded_trace_at(recorded_in("profiler.nvt"));
+    struct nvt_levels levels = {0};
+    uint32_t found = 0;
+    assert_int_equal(nvt_levels_make(&levels, trace), 0);
+    for (uint32_t i = 0; i < levels.count; i++) {
+        const struct nvt_level_series *series = &levels.series[i];
+        if (series->device == NVT_NONE)
+            continue;
+        found++;
+        assert_int_equal(series->base, 5000000);
+        assert_int_equal(nvt_level_most(series, NULL), 5000000);
+        assert_int_equal(nvt_level_allocated(series, series->count - 1), 0);
+    }
+    assert_int_equal(found, 1);
+    assert_true(says(trace, "freed that had been allocated before the recording"));
+    nvt_levels_free(&levels);
+    nvt_trace_free(trace);
+}
+
 /* With `ctl steps` only what is in iterations is recorded. */
 static void knows_all_within_iterations(void **state)
 {
@@ -380,6 +404,7 @@ int main(void)
         cmocka_unit_test(knows_all_behind_a_start),
         cmocka_unit_test(knows_all_behind_a_delay),
         cmocka_unit_test(knows_all_within_what_is_captured),
+        cmocka_unit_test(memory_of_a_device_that_is_freed_was_there),
         cmocka_unit_test(knows_all_within_iterations),
         cmocka_unit_test(the_next_recorder_is_told),
         cmocka_unit_test(children_know_it_too),

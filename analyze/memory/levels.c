@@ -7,6 +7,8 @@
 #include "../../lib/grow.h"
 #include "../../lib/map.h"
 
+#define MOST_BYTES (INT64_C(1) << 50) /* more than there is */
+
 void nvt_levels_free(struct nvt_levels *levels)
 {
     for (uint32_t i = 0; i < levels->count; i++) {
@@ -38,6 +40,22 @@ static int add_event(struct nvt_level_series *series, uint32_t row)
     return 0;
 }
 
+/* Single allocations that are freed, and were taken before the record: they were there from its beginning on. Sums below zero that no
+ * device has are nonsense. */
+static void add_earlier(struct nvt_level_series *series)
+{
+    int64_t least = 0;
+    for (uint32_t i = series->count; i < 2 * series->count; i++)
+        least = series->allocated[i] < least ? series->allocated[i] : least;
+    if (!least || least < -MOST_BYTES)
+        return;
+    series->base -= least;
+    for (uint32_t i = series->count; i < 2 * series->count; i++) {
+        series->allocated[i] -= least;
+        series->reserved[i] -= least;
+    }
+}
+
 /* The levels after each event, and the maxima over them. */
 static int build(struct nvt_level_series *series, const struct nvt_memory *events)
 {
@@ -64,6 +82,8 @@ static int build(struct nvt_level_series *series, const struct nvt_memory *event
             series->base = level;
     }
     series->lacks_reserved = says_used && !says_held;
+    if (!says_used)
+        add_earlier(series);
     for (uint32_t i = count; i-- > 1;) {
         const int64_t *a = &series->allocated[2 * (size_t)i], *r = &series->reserved[2 * (size_t)i];
         series->allocated[i] = a[0] > a[1] ? a[0] : a[1];

@@ -3,10 +3,10 @@
  *
  * A series is the memory of one device (or of the host) as one process takes it. Where an allocator says how much is in
  * use and how much it holds (PyTorch's does), these are the numbers; where only single allocations were recorded
- * (cudaMalloc), what is allocated is their running sum, what is reserved the same. An allocator that says what is in
- * use, and nothing or 0 of what it holds, as PyTorch's of the host, leaves reserved memory unknown. What there was
- * before the first event is known where the allocator says how much is in use after it, or where that was before the
- * window (window.h).
+ * (cudaMalloc), what is allocated is their running sum, what is reserved the same; what is freed and was
+ * not allocated there was in use before. An allocator that says what is in use, and nothing or 0 of what it holds, as
+ * PyTorch's of the host, leaves reserved memory unknown. What there was before the first event is known where the
+ * allocator says how much is in use after it, or where that was before the window (window.h).
  */
 #ifndef NVT_LEVELS_H
 #define NVT_LEVELS_H

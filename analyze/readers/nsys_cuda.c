@@ -545,8 +545,7 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
     if (nvt_nsys_stacks_read(reader, "CUDA_CALLCHAINS", reader->trace->apis.frame, NULL) ||
         place_waits(reader))
         return -1;
-    if (reader->has_pools &&
-        nvt_pools_follow(&reader->trace->memory, (const void *)reader->words.data))
+    if (reader->has_pools && nvt_pools_follow(reader->trace, (const void *)reader->words.data))
         return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
     nvt_recorded_events_link(&reader->events, &reader->trace->syncs);
     return 0;

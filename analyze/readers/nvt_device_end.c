@@ -324,7 +324,7 @@ int nvt_file_device_finish(struct nvt_file_reader *reader, int64_t origin)
     link_overheads(&reader->trace->overheads, rows);
     nvt_recorded_events_link(&reader->devices.events, &reader->trace->syncs);
     if (convert_times(reader, origin, rows) || nvt_file_complete_heaps(reader, origin) ||
-        nvt_pools_follow(&reader->trace->memory, reader->devices.words) || link_memory(reader) ||
+        nvt_pools_follow(reader->trace, reader->devices.words) || link_memory(reader) ||
         name_device(reader->trace))
         return -1;
     note_missing(reader);

@@ -16,10 +16,11 @@ struct nvt_pool_word {
 
 /*
  * Fill the levels of rows 0 to count - 1 of the model's memory (all that there are) from the words of each, in the
- * order of time, then of rows: what the pools of a device said last, and single allocations that were not freed. A row
+ * order of time, then of rows: what the pools of a device said last, and single allocations that were not freed. Memory that is freed
+ * and was not allocated in the trace was there from its beginning on, which a note says. A row
  * whose record has a level of the whole device keeps it. Sums wrap around where records are nonsense. 0, or -1 when out
  * of memory.
  */
-int nvt_pools_follow(struct nvt_memory *memory, const struct nvt_pool_word *words);
+int nvt_pools_follow(struct nvt_trace *trace, const struct nvt_pool_word *words);
 
 #endif

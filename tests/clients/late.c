@@ -311,7 +311,21 @@ static nvtxEventAttributes_t attributes_of(uint32_t category)
     return attributes;
 }
 
-/* What cuInit does, and cudaProfilerStart. */
+/* Memory of a device: that is taken, or freed. */
+static void set_device_memory(int is_taken)
+{
+    stand_in_memory_function set = NULL;
+    const char *cupti = getenv("NVTALLY_CUPTI");
+    void *library = cupti ? dlopen(cupti, RTLD_NOW) : NULL;
+    const struct stand_in_memory said = {
+        .taken = is_taken, .address = 0x7000000, .bytes = 5000000, .device = 0};
+    if (library)
+        *(void **)&set = dlsym(library, "stand_in_memory");
+    if (set)
+        set(&said);
+}
+
+/* What cuInit does, memory that is taken, and cudaProfilerStart. */
 static void start_profiler(void)
 {
     int (*injection)(void) = NULL;
@@ -328,6 +342,7 @@ static void start_profiler(void)
         *(void **)&profiler = dlsym(library, "stand_in_profiler");
     if (!profiler)
         _exit(5);
+    set_device_memory(1);
     profiler(1);
 }
 
@@ -388,6 +403,7 @@ static void go_on(void)
     wait_for("use");
     start_profiler();
     use();
+    set_device_memory(0);
     make("used");
     wait_for("change");
     change();
