@@ -25,12 +25,12 @@ static int fail_open(const char *path, struct nvt_error *err)
     return nvt_fail_at(err, path, -1, "%s", nvt_ctl_line_why(errno));
 }
 
-/* All of them anew: who reads them finds the file before or after. */
+/* All of them anew: who reads them finds the file before or after. Where that fails they stay unwritten, and are tried with the next look. */
 static void write_answers(struct nvt_ctl_file *file)
 {
     char fresh[PATH_MAX + 2], who[NVT_CTL_LINE_WHO];
     snprintf(fresh, sizeof(fresh), "%s~", file->own);
-    file->unwritten = 0;
+    file->unwritten += !file->unwritten;
     unlink(fresh);
     const int descriptor = nvt_ctl_line_open(fresh, O_WRONLY | O_CREAT | O_EXCL);
     FILE *out = descriptor < 0 ? NULL : fdopen(descriptor, "w");
@@ -50,6 +50,8 @@ static void write_answers(struct nvt_ctl_file *file)
     const int failed = ferror(out);
     if (fclose(out) || failed || rename(fresh, file->own))
         unlink(fresh);
+    else
+        file->unwritten = 0;
 }
 
 /* FILE.HOST.PROCESS, and with -2 and on behind it where one that was killed has left that. 0, or -1 with err. */
@@ -124,6 +126,9 @@ static void note_trouble(struct nvt_ctl_file *file, int cause)
     file->trouble = cause;
     if (cause == ENOENT)
         snprintf(what, sizeof(what), "it was removed: no request comes before it is there again");
+    else if (cause == EIO || cause == ESTALE)
+        snprintf(what, sizeof(what), "%s: no request comes before it can be read again",
+                 strerror(cause));
     else
         snprintf(what, sizeof(what), "%s: no request in it is followed until it is so",
                  nvt_ctl_line_why(cause));
@@ -229,7 +234,13 @@ static void look(struct nvt_ctl_file *file, nvt_ctl_answer *answer, void *contex
     const int descriptor = nvt_ctl_line_open(file->path, O_RDONLY);
     if (descriptor < 0) {
         note_trouble(file, errno);
+        if (file->unwritten)
+            write_answers(file);
         return;
+    }
+    if (nvt_monotonic_ns() >= file->next_refresh) {
+        nvt_ctl_line_refresh(descriptor);
+        file->next_refresh = nvt_monotonic_ns() + NVT_CTL_FILE_REFRESH_NS;
     }
     if (!fstat(descriptor, &status)) {
         const int is_same = status.st_dev == file->device && status.st_ino == file->inode;
@@ -258,7 +269,9 @@ int64_t nvt_ctl_file_serve(struct nvt_ctl_file *file, nvt_ctl_answer *answer, vo
     if (now < file->next_look)
         return file->next_look;
     if (now >= file->next_sign) {
-        (void)utimensat(AT_FDCWD, file->own, NULL, AT_SYMLINK_NOFOLLOW);
+        /* Somebody may have removed it. */
+        if (utimensat(AT_FDCWD, file->own, NULL, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+            write_answers(file);
         file->next_sign = now + NVT_CTL_FILE_SIGN_NS;
     }
     look(file, answer, context);

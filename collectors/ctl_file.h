@@ -15,8 +15,9 @@
  * replaced by rename(2): who reads it finds all of one answer or nothing of it.
  *
  * A session looks at the file by open(2), fstat(2) and close(2), twice a second, and 20 times a second while requests come. NFS asks its server at an open(2)
- * (close-to-open), so that its cache of attributes adds nothing; mounted with nocto it adds up to acregmax, 60 s. A new session may
- * be listed late by as much as the cache of directories allows (acdirmax, 60 s).
+ * (close-to-open), so that its cache of attributes adds nothing. Where it does not (nocto; other file systems that cache attributes), every
+ * two seconds it is asked by a chmod(2) that changes nothing, whose answer has the file's length; and who asks does the same with
+ * answers that are late. A new session may be listed late by as much as the cache of directories allows (acdirmax, 60 s).
  *
  * What belongs to another user, or others may write to, is neither read nor written. What stood in the file before a session came is
  * not for it, nor what it finds in another file of that name.
@@ -29,8 +30,10 @@
 
 #include "ctl_socket.h"
 
-#define NVT_CTL_FILE_LOOK_NS   INT64_C(500000000)
-#define NVT_CTL_FILE_SOON_NS   INT64_C(50000000)     /* so often for a while after a request */
+#define NVT_CTL_FILE_LOOK_NS INT64_C(500000000)
+#define NVT_CTL_FILE_SOON_NS INT64_C(50000000) /* so often for a while after a request */
+#define NVT_CTL_FILE_REFRESH_NS                                                                    \
+    INT64_C(2000000000) /* between two questions to the server how long the file is */
 #define NVT_CTL_FILE_SIGN_NS   INT64_C(10000000000)  /* between two signs of life; */
 #define NVT_CTL_FILE_SILENT_NS INT64_C(120000000000) /* who gives none for so long is left out */
 #define NVT_CTL_SERIAL         17                    /* bytes, with a NUL */
@@ -45,8 +48,8 @@ struct nvt_ctl_file {
     char name[160];      /* HOST.PROCESS */
     dev_t device;        /* of the file that has been read, */
     ino_t inode;
-    int64_t offset;                           /* so far */
-    int64_t next_look, soon_until, next_sign; /* CLOCK_MONOTONIC */
+    int64_t offset;                                         /* so far */
+    int64_t next_look, next_refresh, soon_until, next_sign; /* CLOCK_MONOTONIC */
     struct nvt_ctl_file_answer {
         char serial[NVT_CTL_SERIAL];
         int failed;

@@ -16,7 +16,9 @@
 #define FIRST_PAUSE_US 20000
 #define LAST_PAUSE_US  300000
 #define AGAIN_NS       INT64_C(2000000000) /* a request without an answer is appended again */
-#define GONE_LOOKS     3                   /* that found no file: a session has ended */
+#define LATE_NS        INT64_C(1000000000) /* an answer is not what a cache has */
+#define TRIES          3                   /* of a write that fails for a moment */
+#define GONE_LOOKS     8 /* that found no file, within a second: a session has ended */
 
 static int fail_open(const char *path, struct nvt_error *err)
 {
@@ -127,6 +129,15 @@ void nvt_ctl_file_serial(char serial[NVT_CTL_SERIAL])
     snprintf(serial, NVT_CTL_SERIAL, "%016" PRIx64, number);
 }
 
+/* 0, or an errno. */
+static int append(int descriptor, const char *line, size_t size)
+{
+    const ssize_t written = write(descriptor, line, size);
+    if (written < 0)
+        return errno;
+    return (size_t)written == size ? 0 : ENOSPC;
+}
+
 int nvt_ctl_file_send(const char *path, const char *serial, const char *whom, const char *request,
                       struct nvt_error *err)
 {
@@ -136,15 +147,17 @@ int nvt_ctl_file_send(const char *path, const char *serial, const char *whom, co
     if (size < 0)
         return nvt_fail(err, "too long, or of several lines: at most %d bytes in one line",
                         NVT_CTL_REQUEST_MOST - 2);
-    const int descriptor = nvt_ctl_line_open(path, O_WRONLY | O_APPEND);
-    if (descriptor < 0)
-        return fail_open(path, err);
-    errno = ENOSPC;
-    int failed = write(descriptor, line, (size_t)size) != size;
-    const int cause = errno;
-    if (close(descriptor))
-        failed = 1;
-    return failed ? nvt_fail_at(err, path, -1, "%s", strerror(cause)) : 0;
+    /* What was written twice is done once. */
+    int cause = EIO;
+    for (int i = 0; i < TRIES && (cause == EIO || cause == ESTALE); i++) {
+        const int descriptor = nvt_ctl_line_open(path, O_WRONLY | O_APPEND);
+        if (descriptor < 0)
+            return fail_open(path, err);
+        cause = append(descriptor, line, (size_t)size);
+        if (close(descriptor) && !cause)
+            cause = errno;
+    }
+    return cause ? nvt_fail_at(err, path, -1, "%s", strerror(cause)) : 0;
 }
 
 /* 1 with the answer: it is there; 0: not yet. */
@@ -170,25 +183,6 @@ static int find_answer(FILE *in, const char *serial, struct nvt_ctl_reply *reply
     return 0;
 }
 
-/* 1: it is there; 0: not yet; -1: its file is not. */
-static int look_for_answer(const char *path, const char *name, const char *serial,
-                           struct nvt_ctl_reply *reply)
-{
-    char own[PATH_MAX + 170];
-    snprintf(own, sizeof(own), "%s.%s", path, name);
-    const int descriptor = nvt_ctl_line_open(own, O_RDONLY);
-    FILE *in = descriptor < 0 ? NULL : fdopen(descriptor, "r");
-    if (!in) {
-        const int is_gone = descriptor < 0 && errno == ENOENT;
-        if (descriptor >= 0)
-            close(descriptor);
-        return is_gone ? -1 : 0;
-    }
-    const int is_there = find_answer(in, serial, reply);
-    fclose(in);
-    return is_there;
-}
-
 /* A request that is under way. `missing` counts the looks that found no file, for each; -1: its reply is there. */
 struct question {
     const char *path, *request;
@@ -197,7 +191,29 @@ struct question {
     size_t count;
     struct nvt_ctl_reply *replies;
     int *missing;
+    int is_late; /* answers are missing for long */
 };
+
+/* 1: it is there; 0: not yet; -1: its file is not. */
+static int look_for_answer(const struct question *question, const char *name,
+                           struct nvt_ctl_reply *reply)
+{
+    char own[PATH_MAX + 170];
+    snprintf(own, sizeof(own), "%s.%s", question->path, name);
+    const int descriptor = nvt_ctl_line_open(own, O_RDONLY);
+    if (descriptor >= 0 && question->is_late)
+        nvt_ctl_line_refresh(descriptor);
+    FILE *in = descriptor < 0 ? NULL : fdopen(descriptor, "r");
+    if (!in) {
+        const int is_gone = descriptor < 0 && errno == ENOENT;
+        if (descriptor >= 0)
+            close(descriptor);
+        return is_gone ? -1 : 0;
+    }
+    const int is_there = find_answer(in, question->serial, reply);
+    fclose(in);
+    return is_there;
+}
 
 /* How many have not answered yet. */
 static size_t look_for_all(struct question *question)
@@ -208,7 +224,7 @@ static size_t look_for_all(struct question *question)
         struct nvt_ctl_reply *reply = &question->replies[i];
         if (question->missing[i] < 0)
             continue;
-        const int found = look_for_answer(question->path, name, question->serial, reply);
+        const int found = look_for_answer(question, name, reply);
         question->missing[i] = found > 0 ? -1 : found < 0 ? question->missing[i] + 1 : 0;
         if (question->missing[i] == GONE_LOOKS) {
             reply->status = nvt_fail(&reply->err, "%s has ended", name);
@@ -226,6 +242,7 @@ static void wait_for_all(struct question *question, const char *whom, int64_t pa
     useconds_t pause = FIRST_PAUSE_US;
     while (look_for_all(question) && nvt_monotonic_ns() - began < patience_ns) {
         usleep(pause);
+        question->is_late = nvt_monotonic_ns() - began > LATE_NS;
         pause = pause * 3 / 2 < LAST_PAUSE_US ? pause * 3 / 2 : LAST_PAUSE_US;
         if (nvt_monotonic_ns() < again)
             continue;

@@ -15,10 +15,30 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#define TRIES    3
+#define PAUSE_US 50000
+
+static int open_again(const char *path, int flags)
+{
+    for (int i = 1;; i++) {
+        const int descriptor = open(path, flags, 0600);
+        if (descriptor >= 0 || i == TRIES || (errno != EIO && errno != ESTALE))
+            return descriptor;
+        usleep(PAUSE_US);
+    }
+}
+
+void nvt_ctl_line_refresh(int descriptor)
+{
+    struct stat status;
+    if (!fstat(descriptor, &status))
+        (void)fchmod(descriptor, status.st_mode & 07777);
+}
+
 int nvt_ctl_line_open(const char *path, int flags)
 {
     struct stat status;
-    const int descriptor = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    const int descriptor = open_again(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0)
         return -1;
     if (!fstat(descriptor, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&

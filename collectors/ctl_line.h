@@ -18,8 +18,12 @@ int nvt_ctl_line_parse(char *line, struct nvt_ctl_line *out);
 /* With its line feeds. Bytes, or -1: it is too long, or of several lines. */
 int nvt_ctl_line_make(const struct nvt_ctl_line *line, char *out, size_t size);
 
-/* A regular file of ours that nobody else may write to; its descriptor, or -1 with errno (EPERM: it is not). */
+/* A regular file of ours that nobody else may write to; its descriptor, or -1 with errno (EPERM: it is not). Where a network file system
+ * fails for a moment (EIO; ESTALE: the file has been replaced on the server), it is tried again. */
 int nvt_ctl_line_open(const char *path, int flags);
+
+/* Have a network file system ask its server how long the file is now, whatever it has cached: it is given the mode that it has. */
+void nvt_ctl_line_refresh(int descriptor);
 
 /* Of a process, what distinguishes it from all others: the first line of its file, with its line feed, "@…". */
 #define NVT_CTL_LINE_WHO 128
