@@ -105,6 +105,7 @@ static void peaks_of_strangers(void **state)
     stacks_expect_written(stacks_finished(trace), &nvt_exporter_folded_memory,
                           "device 3, PID 5 9223372036854775807\n"
                           "device 0, PID 5;" NVT_STACKS_BEFORE " 10000\n"
+                          "device 2, PID 5;" NVT_STACKS_BEFORE " 1000\n"
                           "device 0, PID 8 5\n");
     nvt_trace_free(trace);
 }
