@@ -106,6 +106,12 @@ static void end_noting(struct noted *noted)
     free(noted);
 }
 
+static int find(struct nvt_ctl_file_way *way, const char *path, struct nvt_ctl_session *sessions)
+{
+    assert_int_equal(nvt_ctl_file_reach(way, path, NULL), 0);
+    return nvt_ctl_file_sessions(way, sessions, 8, NULL, NULL);
+}
+
 /* The answer that a session has given to a request of that number, as its file has it; NULL: none. */
 static const char *answer_of(const struct noted *noted, const char *serial)
 {
