@@ -220,6 +220,9 @@ static int mark(struct nvt_live *live, const char *words, char *text, size_t siz
         snprintf(text, size, "the mark has no text");
     else if (!is_open(live))
         snprintf(text, size, "not recording: a mark has no place in the trace");
+    else if (nvt_live_steps_are_due(&live->steps) &&
+             !atomic_load(&live->recorder->control->steps_began))
+        snprintf(text, size, "the iterations have not begun: a mark has no place in the trace");
     else if (nvt_live_mark(&live->marks, live->recorder, words, &processes, &err))
         nvt_error_text(&err, text, size);
     else if (!processes)

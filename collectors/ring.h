@@ -47,9 +47,9 @@
 #define NVT_SHARED_VERSION 31u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_STEPPERS       256
-#define NVT_RUNNING        256 /* iterations that go on at once, of those that --on-slow looks at */
-#define NVT_OTHERS         8   /* names of ranges that are no iterations, */
-#define NVT_OTHER_NAME     64  /* bytes of each, with a NUL */
+#define NVT_RUNNING        64 /* iterations that go on at once, of those that --on-slow looks at */
+#define NVT_OTHERS         8  /* names of ranges that are no iterations, */
+#define NVT_OTHER_NAME     64 /* bytes of each, with a NUL */
 #define NVT_PARTS          64 /* places, more than there are parts between two looks of the recorder */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 

@@ -68,12 +68,12 @@ int nvt_process_is(int pid, uint64_t start)
     return !now || now == start;
 }
 
-static int says_abandoned(int control)
+/* As it is now, into *page. */
+static int says_abandoned(int control, struct nvt_control *page)
 {
-    struct nvt_control page;
-    return pread(control, &page, sizeof(page), 0) == sizeof(page) &&
-           page.magic == NVT_CONTROL_MAGIC && page.version == NVT_SHARED_VERSION &&
-           !nvt_process_is(page.recorder, page.recorder_start);
+    return pread(control, page, sizeof(*page), 0) == sizeof(*page) &&
+           page->magic == NVT_CONTROL_MAGIC && page->version == NVT_SHARED_VERSION &&
+           !nvt_process_is(page->recorder, page->recorder_start);
 }
 
 int nvt_stale_is_left(const struct nvt_control *page, const char *folder)
@@ -84,22 +84,24 @@ int nvt_stale_is_left(const struct nvt_control *page, const char *folder)
 }
 
 /* Of a standing one that is not so young that its first process may be about to join. */
-static int is_left(int control, const char *path)
+static int is_left(const struct nvt_control *page, int control, const char *path)
 {
-    struct nvt_control page;
     struct stat status;
-    return pread(control, &page, sizeof(page), 0) == sizeof(page) &&
-           (!page.is_standing ||
-            (!fstat(control, &status) && time(NULL) - status.st_mtime > OLD_SECONDS &&
-             nvt_stale_is_left(&page, path)));
+    return !page->is_standing ||
+           (!fstat(control, &status) && time(NULL) - status.st_mtime > OLD_SECONDS &&
+            nvt_stale_is_left(page, path));
 }
 
-/* Whether the control page says so. With the lock taken: nobody else removes it meanwhile. Only then, as a recorder
- * that begins takes it before its page says anything, and would be taken for dead without it. */
+/* Whether the control page says so, which is too large for a small stack. With the lock taken: nobody else removes it meanwhile. Only then, as
+ * a recorder that begins takes it before its page says anything, and would be taken for dead without it. */
 static int is_abandoned(int control, const char *path)
 {
-    return is_ours_alone(control) && says_abandoned(control) && is_left(control, path) &&
-           !flock(control, LOCK_EX | LOCK_NB) && says_abandoned(control);
+    struct nvt_control *page = malloc(sizeof(*page));
+    const int is = page && is_ours_alone(control) && says_abandoned(control, page) &&
+                   is_left(page, control, path) && !flock(control, LOCK_EX | LOCK_NB) &&
+                   says_abandoned(control, page);
+    free(page);
+    return is;
 }
 
 /* Rings first: while there is a control page, the rest can still be found and removed. */

@@ -125,7 +125,8 @@ static void others_ask_meanwhile(void **state)
 {
     (void)state;
     struct cli_result result = play(
-        "play --iteration step; p steps 3; ask_steps 1000; p steps 2; for request in start "
+        "play --iteration step; p steps 3; ask_steps 1; p steps 3; wait $controller; "
+        "ask_steps 1000; c mark early 2>&1; p steps 2; for request in start "
         "'steps 3' 'mark now' dump; do c $request 2>&1; echo status $?; done; c stop; c start; "
         "wait $controller; cat said; c status; p range later; finish");
     char refused[200];
@@ -133,6 +134,7 @@ static void others_ask_meanwhile(void **state)
              "it is recording 1000 iterations for nvtally ctl steps (process ");
     const char *first = strstr(result.out, refused);
     assert_true(first && strstr(first, "status 2") && strstr(first + 1, refused));
+    expect(&result, "the iterations have not begun: a mark has no place in the trace\n");
     expect(&result, "marked in 1 process\nstatus 0\n");
     expect(&result, "-dump1.nvt\nstatus 0\nstopped: ");
     expect(&result, "stopped when 0 of 1 processes had recorded their iterations\n");
