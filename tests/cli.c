@@ -89,10 +89,20 @@ static bool is_edited(const char *const *edits, const char *variable)
 /* What a user has kept of his machine is neither read nor changed, unless a test says so. */
 static const char no_cache[] = "NVTALLY_CACHE=";
 
+/* Open MPI's folder of a user is removed by one mpirun while another one makes its own in it: each test has one for itself. */
+static const char mpi_folder[] = "OMPI_MCA_orte_tmpdir_base";
+
+static const char *own_mpi_folder(void)
+{
+    static char text[PATH_MAX];
+    snprintf(text, sizeof(text), "%s=%s", mpi_folder, cli_folder);
+    return text;
+}
+
 /* The environment with the edits made. The array is owned, its texts are not. */
 static char **edited_environment(const char *const *edits)
 {
-    size_t room = 2;
+    size_t room = 3;
     for (char **variable = environ; *variable; variable++)
         room++;
     for (const char *const *edit = edits; edit && *edit; edit++)
@@ -105,6 +115,8 @@ static char **edited_environment(const char *const *edits)
             result[n++] = *variable;
     if (!is_edited(edits, no_cache))
         result[n++] = (char *)no_cache;
+    if (cli_folder && !getenv(mpi_folder) && !is_edited(edits, mpi_folder))
+        result[n++] = (char *)own_mpi_folder();
     for (const char *const *edit = edits; edit && *edit; edit++)
         if (strchr(*edit, '='))
             result[n++] = (char *)*edit;
