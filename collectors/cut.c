@@ -135,10 +135,20 @@ static int copy(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
                : 0;
 }
 
+/* What is cut off. */
+static int take_state(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
+{
+    const uint8_t *payload;
+    if (load(cut, chunk, &payload, err))
+        return -1;
+    return nvt_cut_state_take(cut->state, chunk, payload)
+               ? nvt_fail_at(err, cut->names.fresh, -1, "out of memory, or a chunk is malformed")
+               : 0;
+}
+
 /* Events and device records: cut off, or kept with what comes before the first that is. */
 static int take_bulk(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
 {
-    const uint8_t *payload;
     int is_carried = chunk->flags & NVT_CHUNK_CARRIED;
     if (!is_carried && (chunk->last >= cut->ticks || nvt_cut_state_is_given(cut->state, chunk))) {
         if (nvt_cut_state_give(cut->state, chunk, put_carried, cut))
@@ -146,11 +156,7 @@ static int take_bulk(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct 
                                "what was open at the cut cannot be written");
         return copy(cut, chunk, err);
     }
-    if (load(cut, chunk, &payload, err))
-        return -1;
-    return nvt_cut_state_take(cut->state, chunk, payload)
-               ? nvt_fail_at(err, cut->names.fresh, -1, "out of memory, or a chunk is malformed")
-               : 0;
+    return take_state(cut, chunk, err);
 }
 
 static int write_moments(struct nvt_cut *cut, struct nvt_error *err)
@@ -198,9 +204,12 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
     case NVT_CHUNK_MACHINE:
     case NVT_CHUNK_OS_CALLS:
     case NVT_CHUNK_CPU_SAMPLES:
+    case NVT_CHUNK_LOOK:
         return chunk->last < cut->ticks ? 0 : copy(cut, chunk, err);
     case NVT_CHUNK_CLOCK:
         return take_moment(cut, chunk, err);
+    case NVT_CHUNK_PACE: /* of a cut before; that of this one adds to it */
+        return take_state(cut, chunk, err);
     case NVT_CHUNK_CUT: /* there is one that cuts more */
         return 0;
     case NVT_CHUNK_THREAD_END:

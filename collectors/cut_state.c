@@ -8,6 +8,7 @@
 #include "../lib/map.h"
 #include "cut_state_device.h"
 #include "cut_state_heaps.h"
+#include "cut_state_pace.h"
 
 struct thread {
     uint32_t process;
@@ -22,6 +23,7 @@ struct process {
     uint32_t unused;             /* of them */
     struct nvt_map starts, ends; /* id -> event */
     struct nvt_cut_state_heaps heaps;
+    struct nvt_cut_pace pace;
 };
 
 struct nvt_cut_state {
@@ -53,6 +55,7 @@ void nvt_cut_state_free(struct nvt_cut_state *state)
         nvt_map_free(&state->processes[i].starts);
         nvt_map_free(&state->processes[i].ends);
         nvt_cut_state_heaps_free(&state->processes[i].heaps);
+        nvt_cut_pace_free(&state->processes[i].pace);
     }
     for (uint32_t i = 0; i < state->device_count; i++)
         nvt_cut_state_device_free(&state->devices[i]);
@@ -83,15 +86,18 @@ static void forget(struct nvt_kept_list *list, uint32_t at)
     list->count--;
 }
 
-/* The push that a pop ends: the innermost of its domain and task. Without one there is nothing to do. */
-static void pop(struct thread *thread, const struct nvt_kept *event)
+/* The push that a pop ends: the innermost of its domain and task. Without one there is nothing to do. 0, or -1 when out of memory. */
+static int pop(struct nvt_cut_pace *pace, struct thread *thread, const struct nvt_kept *event)
 {
-    for (uint32_t i = thread->pushes.count; i-- > 0;)
-        if (thread->pushes.items[i].domain == event->domain &&
-            thread->pushes.items[i].task == event->task) {
-            forget(&thread->pushes, i);
-            return;
-        }
+    for (uint32_t i = thread->pushes.count; i-- > 0;) {
+        const struct nvt_kept push = thread->pushes.items[i];
+        if (push.domain != event->domain || push.task != event->task)
+            continue;
+        forget(&thread->pushes, i);
+        return nvt_cut_pace_range(pace, push.domain, push.token >> 3,
+                                  event->ticks > push.ticks ? event->ticks - push.ticks : 0);
+    }
+    return 0;
 }
 
 /* What stays of the events, where most are of no use any more. Their places in the maps are new ones. */
@@ -135,12 +141,8 @@ static int forget_range(struct process *process, struct nvt_map *map, uint64_t r
 }
 
 /* Any thread of a process may end a range, and the end may stand before the start in the file. */
-static int start_or_end(struct nvt_cut_state *state, uint32_t number, const struct nvt_kept *event)
+static int start_or_end(struct process *process, const struct nvt_kept *event)
 {
-    struct process *process =
-        item_at(&state->processes, &state->process_count, number, sizeof(*process));
-    if (!process)
-        return -1;
     int is_start = (event->token & 7) == NVT_TOKEN_START;
     if (forget_range(process, is_start ? &process->ends : &process->starts, event->range))
         return sweep(process);
@@ -151,29 +153,23 @@ static int start_or_end(struct nvt_cut_state *state, uint32_t number, const stru
     return 0;
 }
 
-static int apply(struct nvt_cut_state *state, struct thread *thread, const struct nvt_kept *event)
+/* `is_new`: no cut has taken it before. */
+static int apply(struct process *process, struct thread *thread, const struct nvt_kept *event,
+                 int is_new)
 {
+    if (is_new && !event->is_sample)
+        nvt_cut_pace_take(&process->pace, event);
     switch (event->token & 7) {
     case NVT_TOKEN_PUSH:
         return nvt_kept_add(&thread->pushes, event);
     case NVT_TOKEN_POP:
-        pop(thread, event);
-        return 0;
+        return pop(&process->pace, thread, event);
     case NVT_TOKEN_START:
     case NVT_TOKEN_END:
-        return start_or_end(state, thread->process, event);
+        return start_or_end(process, event);
     default: /* marks and samples */
         return 0;
     }
-}
-
-/* What it says of a heap. */
-static int take_said(struct nvt_cut_state *state, uint32_t number, const struct nvt_kept *event,
-                     const struct nvt_event_attributes *attributes)
-{
-    struct process *process =
-        item_at(&state->processes, &state->process_count, number, sizeof(*process));
-    return process ? nvt_cut_state_heaps_take(&process->heaps, event, attributes) : -1;
 }
 
 /* The attributes of a range, if it was just kept. */
@@ -218,7 +214,8 @@ static int next_event(struct nvt_event_columns *columns, uint32_t number, struct
     if ((kind == NVT_TOKEN_START || kind == NVT_TOKEN_END) &&
         nvt_event_range(columns, &event->range))
         return -1;
-    if (columns->next_sample == number && nvt_event_sample(columns, &sample))
+    event->is_sample = columns->next_sample == number;
+    if (event->is_sample && nvt_event_sample(columns, &sample))
         return -1;
     event->is_of_heap = sample.counter == NVT_SAMPLE_OF_HEAP;
     if (event->is_of_heap && sample.clock == NVT_SAMPLE_TICKS)
@@ -234,14 +231,17 @@ static int take_events(struct nvt_cut_state *state, const struct nvt_chunk *chun
     struct nvt_event_attributes attributes;
     struct thread *thread =
         item_at(&state->threads, &state->thread_count, chunk->thread, sizeof(*thread));
-    if (!thread || nvt_event_columns_open(&columns, chunk, payload))
+    struct process *process =
+        item_at(&state->processes, &state->process_count, chunk->process, sizeof(*process));
+    if (!thread || !process || nvt_event_columns_open(&columns, chunk, payload))
         return -1;
     thread->process = chunk->process;
     for (uint32_t i = 0; i < chunk->count; i++) {
         struct nvt_kept event = {.thread = chunk->thread};
-        if (next_event(&columns, i, &event, &attributes) || apply(state, thread, &event) ||
+        if (next_event(&columns, i, &event, &attributes) ||
+            apply(process, thread, &event, !(chunk->flags & NVT_CHUNK_CARRIED)) ||
             (attributes.from && keep_attributes(state, thread, &event, &attributes)) ||
-            (event.is_of_heap && take_said(state, chunk->process, &event, &attributes)))
+            (event.is_of_heap && nvt_cut_state_heaps_take(&process->heaps, &event, &attributes)))
             return -1;
     }
     return 0;
@@ -260,9 +260,17 @@ int nvt_cut_state_take(struct nvt_cut_state *state, const struct nvt_chunk *chun
 {
     if (chunk->kind == NVT_CHUNK_EVENTS)
         return take_events(state, chunk, payload);
+    struct process *process =
+        item_at(&state->processes, &state->process_count, chunk->process, sizeof(*process));
+    if (process && chunk->kind == NVT_CHUNK_PACE)
+        return nvt_cut_pace_add(&process->pace, chunk, payload);
     struct nvt_cut_state_device *device =
         item_at(&state->devices, &state->device_count, chunk->process, sizeof(*device));
-    return device ? nvt_cut_state_device_take(device, chunk, payload) : -1;
+    if (!process || !device || nvt_cut_state_device_take(device, chunk, payload))
+        return -1;
+    if (device->has_operations && !(chunk->flags & NVT_CHUNK_CARRIED))
+        nvt_cut_pace_moved(&process->pace, chunk->last);
+    return 0;
 }
 
 /* --- giving ----------------------------------------------------------------------------------------- */
@@ -502,7 +510,8 @@ int nvt_cut_state_give_all(struct nvt_cut_state *state, nvt_cut_state_put *put, 
     for (uint32_t i = 0; i < state->thread_count && !status; i++)
         status = give_pushes_once(state, i, put, context);
     for (uint32_t i = 0; i < state->process_count && !status; i++)
-        status = give_ranges(state, i, put, context);
+        status = give_ranges(state, i, put, context) ||
+                 nvt_cut_pace_give(&state->processes[i].pace, i, put, context);
     for (uint32_t i = 0; i < state->device_count && !status; i++)
         status = give_device_once(state, i, put, context) || give_captures(state, i, put, context);
     return status ? -1 : 0;

@@ -2,7 +2,7 @@
  * What chunks that are cut off the front of a trace leave behind, so that what stays can be understood: the
  * ranges that were open where the cut is, ends of ranges whose start is behind it, and of device records
  * contexts, streams, names, memory in use (cut_state_device.h). It is written into chunks that are flagged
- * NVT_CHUNK_CARRIED, with the times that it had.
+ * NVT_CHUNK_CARRIED, with the times that it had. Besides, how fast each process was (cut_state_pace.h).
  */
 #ifndef NVT_CUT_STATE_H
 #define NVT_CUT_STATE_H
@@ -15,7 +15,7 @@ struct nvt_cut_state;
 struct nvt_cut_state *nvt_cut_state_new(void);
 void nvt_cut_state_free(struct nvt_cut_state *state);
 
-/* A chunk of kind EVENTS, DEVICE or DEVICE_COLUMNS that is cut off, in the order of the file. 0, or -1: it
+/* A chunk of kind EVENTS, DEVICE, DEVICE_COLUMNS or PACE that is cut off, in the order of the file. 0, or -1: it
  * is malformed or there is no memory. */
 int nvt_cut_state_take(struct nvt_cut_state *state, const struct nvt_chunk *chunk,
                        const uint8_t *payload);

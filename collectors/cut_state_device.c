@@ -210,6 +210,11 @@ static int take_named(struct nvt_cut_state_device *device, const struct nvt_chun
     return take_row(device, chunk, row);
 }
 
+static int is_operation(unsigned kind)
+{
+    return kind >= NVT_DEVICE_KERNEL && kind <= NVT_DEVICE_GRAPH;
+}
+
 static int take_columns(struct nvt_cut_state_device *device, const struct nvt_chunk *chunk,
                         const struct names *names, const struct nvt_cursor *cursor)
 {
@@ -218,6 +223,8 @@ static int take_columns(struct nvt_cut_state_device *device, const struct nvt_ch
     int status = !columns || nvt_device_columns_open(columns, cursor->at, cursor->end) ? -1 : 0;
     int memory = 0;
     /* Where rows of two kinds stand in an order of their own, it is that order which counts. */
+    for (uint32_t i = 0; !status && i < columns->groups; i++)
+        device->has_operations |= is_operation(columns->group[i].kind);
     for (uint32_t i = 0; !status && i < columns->groups; i++)
         memory += columns->group[i].kind == NVT_DEVICE_MEMORY ||
                   columns->group[i].kind == NVT_DEVICE_POOL;
@@ -241,13 +248,16 @@ int nvt_cut_state_device_take(struct nvt_cut_state_device *device, const struct 
     int status = read_names(&cursor, &names), next = 0;
     device->thread = chunk->thread;
     device->last = chunk->last;
+    device->has_operations = 0;
     if (!status && chunk->kind == NVT_CHUNK_DEVICE_COLUMNS)
         status = take_columns(device, chunk, &names, &cursor);
     struct nvt_device_reader reader = {cursor.at, cursor.end, 0};
     while (!status && chunk->kind == NVT_CHUNK_DEVICE &&
-           (next = nvt_device_reader_next(&reader, &row)) > 0)
+           (next = nvt_device_reader_next(&reader, &row)) > 0) {
+        device->has_operations |= is_operation(row.kind);
         if (is_of_use(row.kind))
             status = take_named(device, chunk, &names, &row);
+    }
     nvt_buffer_free(&names.ids);
     return status || next < 0 ? -1 : 0;
 }

@@ -33,6 +33,7 @@ struct nvt_cut_state_device {
     struct nvt_buffer edges;                      /* struct nvt_carried_edge, of captures */
     uint64_t last;                                /* ticks of the last chunk */
     uint32_t thread;                              /* that sent it */
+    int has_operations;                           /* that chunk */
     int given;
 };
 

@@ -12,6 +12,7 @@ struct nvt_kept {
     uint32_t domain, thread;
     uint32_t task;       /* of Python, 0 none: its pops end its pushes */
     uint32_t is_of_heap; /* a sample of NVT_SAMPLE_OF_HEAP */
+    uint32_t is_sample;  /* a mark that is one of any kind */
     uint32_t size;       /* of the attributes */
     uint8_t *attributes;
 };

@@ -134,6 +134,8 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
         snprintf(text, size, "record --budget decides by itself when it records");
         return -1;
     }
+    if (!opens)
+        nvt_recorder_note_waits(recorder);
     if (!nvt_record_window_turn(live->window, recorder->control, recorder->clock, opens)) {
         snprintf(text, size, "%s for %.1f s", opens ? "recording already," : "not recording,",
                  seconds(since));
@@ -253,6 +255,7 @@ static int flush(struct nvt_live *live, const char *words, char *text, size_t si
     uint64_t taken;
     nvt_recorder_look(recorder);
     nvt_recorder_drain(recorder, &taken);
+    nvt_recorder_note_waits(recorder);
     recorder->next_flush = recorder->next_clock = 0;
     nvt_recorder_housekeeping(recorder);
     if (stat(live->trace, &status)) {

@@ -9,7 +9,6 @@
 #include "../lib/grow.h"
 
 /* The last that there is: a program has a number for each domain, from 1 on. */
-#define DOMAIN 65535u
 
 static int fail_memory(struct nvt_error *err)
 {
@@ -48,8 +47,8 @@ static int introduce(struct nvt_live_marked *marked, struct nvt_recorder *record
     static const char name[] = NVT_CTL_MARK_NAME;
     if (marked->thread)
         return 0;
-    if (nvt_output_define(recorder->output, process, NVT_DEFINITION_DOMAIN, 0, DOMAIN, 0, name,
-                          strlen(name)))
+    if (nvt_output_define(recorder->output, process, NVT_DEFINITION_DOMAIN, 0, NVT_CTL_MARK_DOMAIN,
+                          0, name, strlen(name)))
         return -1;
     const uint32_t thread = nvt_output_thread(recorder->output, process, getpid(), name);
     if (thread == UINT32_MAX)
@@ -63,12 +62,12 @@ static int introduce(struct nvt_live_marked *marked, struct nvt_recorder *record
 static int put_event(struct nvt_buffer *out, uint32_t name)
 {
     struct nvt_buffer tokens = {0}, times = {0}, domains = {0};
-    const int failed = nvt_buffer_varint(&tokens, (uint64_t)name << 3 | NVT_TOKEN_MARK) ||
-                       nvt_buffer_varint(&times, 0) || nvt_buffer_varint(&domains, DOMAIN) ||
-                       nvt_buffer_varint(&domains, 1) ||
-                       nvt_event_column_put(out, NVT_COLUMN_TOKENS, &tokens) ||
-                       nvt_event_column_put(out, NVT_COLUMN_TIMES, &times) ||
-                       nvt_event_column_put(out, NVT_COLUMN_DOMAINS, &domains);
+    const int failed =
+        nvt_buffer_varint(&tokens, (uint64_t)name << 3 | NVT_TOKEN_MARK) ||
+        nvt_buffer_varint(&times, 0) || nvt_buffer_varint(&domains, NVT_CTL_MARK_DOMAIN) ||
+        nvt_buffer_varint(&domains, 1) || nvt_event_column_put(out, NVT_COLUMN_TOKENS, &tokens) ||
+        nvt_event_column_put(out, NVT_COLUMN_TIMES, &times) ||
+        nvt_event_column_put(out, NVT_COLUMN_DOMAINS, &domains);
     nvt_buffer_free(&tokens);
     nvt_buffer_free(&times);
     nvt_buffer_free(&domains);

@@ -73,6 +73,10 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all);
 /* Now and then: write what was taken, close what has ended, note the time. */
 void nvt_recorder_housekeeping(struct nvt_recorder *recorder);
 
+/* What threads are in at this moment, for a trace that ends here while the program goes on: OS calls that have lasted for a second get
+ * a row, and each process a chunk LOOK. While nothing is recorded, nothing. */
+void nvt_recorder_note_waits(struct nvt_recorder *recorder);
+
 /*
  * Sleep after a look that found the fullest ring filled to `fullest` (0 … 1): for as long as, at the
  * rate since the look before, that ring takes to fill by NVT_RECORDER_BUSY_FILL, and no longer than until

@@ -1,4 +1,5 @@
 #include "recorder.h"
+#include "look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -350,8 +351,9 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
     close_ended(recorder, all, all ? 0 : IDLE_NS);
 }
 
-/* Calls of the system that go on and on, and will have a row of their own once they have ended. */
-static void take_long_calls(struct nvt_recorder *recorder)
+/* Calls of the system that go on and on, and will have a row of their own once they have ended; `all`: even if they had one a moment
+ * ago. */
+static void take_long_calls(struct nvt_recorder *recorder, int all)
 {
     const struct nvt_control *control = recorder->control;
     uint64_t least = nvt_output_ticks(recorder->output, recorder->clock, LONG_CALL_NS);
@@ -361,6 +363,7 @@ static void take_long_calls(struct nvt_recorder *recorder)
     int64_t age = nvt_output_age(recorder->output);
     /* So there is always one that is young enough to be kept. */
     uint64_t most = age ? nvt_output_ticks(recorder->output, recorder->clock, age / 2) : UINT64_MAX;
+    most = all ? 0 : most;
     least = least < control->os_threshold ? control->os_threshold : least;
     uint64_t now = nvt_ticks(recorder->clock), cuts = nvt_output_cuts(recorder->output);
     for (size_t i = 0; i < recorder->count; i++) {
@@ -379,6 +382,14 @@ static void note_removal(struct nvt_recorder *recorder)
     recorder->is_removed |= access(page, F_OK) && errno == ENOENT;
 }
 
+void nvt_recorder_note_waits(struct nvt_recorder *recorder)
+{
+    if (atomic_load(&recorder->control->window) != NVT_WINDOW_OPEN)
+        return;
+    take_long_calls(recorder, 1);
+    nvt_look(&recorder->owners, recorder->output, nvt_ticks(recorder->clock));
+}
+
 void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
 {
     int64_t now = nvt_monotonic_ns();
@@ -389,7 +400,7 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
     if (now < recorder->next_flush)
         return;
     recorder->next_flush = now + (recorder->rests ? REST_NS : FLUSH_NS);
-    take_long_calls(recorder);
+    take_long_calls(recorder, 0);
     for (size_t i = 0; i < recorder->count; i++)
         nvt_drain_flush(recorder->drains[i], 1);
     nvt_recorder_close_ended(recorder, 0);

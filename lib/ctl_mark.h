@@ -4,6 +4,7 @@
 #ifndef NVT_CTL_MARK_H
 #define NVT_CTL_MARK_H
 
-#define NVT_CTL_MARK_NAME "nvtally ctl"
+#define NVT_CTL_MARK_NAME   "nvtally ctl"
+#define NVT_CTL_MARK_DOMAIN 65535u /* its number in each process */
 
 #endif

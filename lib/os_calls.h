@@ -83,6 +83,13 @@ const struct nvt_os_call_info *nvt_os_call_find(const char *name);
  * nvt_os_call_number. Of those that wait for other threads or processes, without a limit; of signal(7) and what glibc does. */
 int nvt_os_waits_on(unsigned call);
 
+/* Whether a call waits for what comes from outside of the process, or for a time. */
+static inline int nvt_os_waits_outside(const struct nvt_os_call_info *call)
+{
+    return call->kind == NVT_OS_SLEEPS || call->kind == NVT_OS_POLL ||
+           call->kind == NVT_OS_PROCESSES || call->kind == NVT_OS_NETWORK;
+}
+
 /* A kind in one word: "files". */
 const char *nvt_os_kind_name(enum nvt_os_kind kind);
 

@@ -55,6 +55,8 @@ enum nvt_chunk_kind {
     NVT_CHUNK_ROWS,           /* some rows of one */
     NVT_CHUNK_OS_CALLS,       /* OS calls of one thread */
     NVT_CHUNK_CPU_SAMPLES,    /* samples of what one thread runs */
+    NVT_CHUNK_PACE,           /* how fast a process was before the front was cut off */
+    NVT_CHUNK_LOOK,           /* what the threads of a process were in at one moment */
 };
 
 /* A chunk's header, in the machine's order. */

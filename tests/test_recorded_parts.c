@@ -24,7 +24,7 @@
 
 static void add_part(struct nvt_trace *trace, int64_t start, int64_t end)
 {
-    const struct nvt_part part = {start, end};
+    const struct nvt_part part = {start, end, end};
     assert_int_not_equal(nvt_part_add(trace, &part), NVT_NONE);
 }
 

@@ -107,6 +107,8 @@ static int find_used(struct writing *writing)
         used->domains[trace->marks.domain[i]] = 1;
     for (uint32_t i = 0; i < trace->carried.count; i++)
         used->domains[trace->carried.domain[i]] = 1;
+    for (uint32_t i = 0; i < trace->earlier.count; i++)
+        used->domains[trace->earlier.domain[i]] = 1;
     for (uint32_t i = 0; i < trace->counter_samples.count; i++) {
         used->counters[trace->counter_samples.counter[i]] = 1;
         used->domains[trace->counters.domain[trace->counter_samples.counter[i]]] = 1;

@@ -17,11 +17,12 @@ static int sort(struct nvt_parts *parts)
     if (!rows)
         return -1;
     for (uint32_t i = 0; i < parts->count; i++)
-        rows[i] = (struct nvt_part){parts->start[i], parts->end[i]};
+        rows[i] = (struct nvt_part){parts->start[i], parts->end[i], parts->closed[i]};
     qsort(rows, parts->count, sizeof(*rows), by_start);
     for (uint32_t i = 0; i < parts->count; i++) {
         parts->start[i] = rows[i].start;
         parts->end[i] = rows[i].end > rows[i].start ? rows[i].end : rows[i].start;
+        parts->closed[i] = rows[i].closed;
     }
     free(rows);
     return 0;
@@ -39,13 +40,24 @@ int nvt_parts_settle(struct nvt_trace *trace)
         if (kept && parts->start[i] <= parts->end[kept - 1]) {
             if (parts->end[i] > parts->end[kept - 1])
                 parts->end[kept - 1] = parts->end[i];
+            if (parts->closed[i] > parts->closed[kept - 1])
+                parts->closed[kept - 1] = parts->closed[i];
             continue;
         }
         parts->start[kept] = parts->start[i];
+        parts->closed[kept] = parts->closed[i];
         parts->end[kept++] = parts->end[i];
     }
     parts->count = kept;
     return 0;
+}
+
+int64_t nvt_known_until(const struct nvt_trace *trace, uint32_t thread)
+{
+    const struct nvt_parts *parts = &trace->parts;
+    if (trace->threads.ended_ns[thread] || !parts->count || !nvt_trace_meta(trace, "recorded"))
+        return trace->threads.ended_ns[thread];
+    return parts->closed[parts->count - 1];
 }
 
 uint32_t nvt_part_at(const struct nvt_trace *trace, int64_t moment)

@@ -29,6 +29,10 @@ static inline double nvt_recorded_ns(const struct nvt_trace *trace, int64_t from
     return (double)to - (double)from - (double)nvt_between_parts_ns(trace, from, to);
 }
 
+/* Until when all is known of a thread: its end, or that of the recording, or, where that had been stopped by then, when it was. 0: that is
+ * not known. */
+int64_t nvt_known_until(const struct nvt_trace *trace, uint32_t thread);
+
 /* Whether the recording was under way at a moment. */
 int nvt_is_recorded_at(const struct nvt_trace *trace, int64_t moment);
 

@@ -59,6 +59,12 @@ int nvt_recording_has_signal(const struct nvt_trace *trace)
     return ended && strncmp(ended, "ended", 5) != 0;
 }
 
+int nvt_recording_goes_on(const struct nvt_trace *trace)
+{
+    return trace->goes_on || nvt_trace_meta(trace, "copy") ||
+           (nvt_trace_meta(trace, "duration") && trace->open_ns);
+}
+
 int nvt_recording_level(const struct nvt_trace *trace, const char *level)
 {
     const char *levels = nvt_trace_meta(trace, "trace");

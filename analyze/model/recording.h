@@ -17,6 +17,10 @@ int nvt_recording_set_ended(struct nvt_trace *trace, int wait_status);
 /* Whether the fact is of a signal. */
 int nvt_recording_has_signal(const struct nvt_trace *trace);
 
+/* Whether it ended while the program went on: it is read while it is written, is a copy (ctl dump), or was over after --duration. Where its
+ * recorder was killed, that is not known: 0. */
+int nvt_recording_goes_on(const struct nvt_trace *trace);
+
 /* Whether a level of `record --trace`, or "pytorch", was on: 1, 0, or -1 where the trace does not say. */
 int nvt_recording_level(const struct nvt_trace *trace, const char *level);
 

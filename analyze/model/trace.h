@@ -38,12 +38,6 @@ typedef int64_t nvt_linked_ns;
 typedef uint16_t nvt_linked_level;
 
 enum nvt_range_style { NVT_PUSH_POP, NVT_START_END };
-
-/* As nsys writes it. */
-static inline const char *nvt_style_name(uint32_t style)
-{
-    return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
-}
 enum nvt_range_flags {
     NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is threads.last_ns */
     NVT_RANGE_HAS_PAYLOAD = 2, /* `payload` is a number or text written by the program */
@@ -79,13 +73,12 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(int64_t, parent_pid)  /* -1: unknown */                                                      \
     X(nvt_text, name)       /* command line or executable */                                       \
     X(uint32_t, rank)       /* of a distributed job, NVT_NONE when unknown */                      \
-    X(uint8_t, is_launcher) /* its file says that it only started the program (launchers.h) */
+    X(uint8_t, is_launcher) /* its file says that it only started the program (launchers.h) */     \
+    X(uint8_t, is_fed)      /* as threads.waits: another thread ran, or waited for the outside */
 
 /* What NVTX events cost a process, as its collector measured it. */
 #define NVT_EVENT_COST_COLUMNS(X)                                                                  \
-    X(nvt_process_row, process)                                                                    \
-    X(uint32_t, ps)                                                                                \
-    X(uint8_t, what) /* enum nvt_cost */
+    X(nvt_process_row, process) X(uint32_t, ps) X(uint8_t, what) /* enum nvt_cost */
 
 #define NVT_THREAD_COLUMNS(X)                                                                      \
     X(nvt_process_row, process)                                                                    \
@@ -97,7 +90,8 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(uint64_t, dropped)   /* events and device records known to be lost */                        \
     X(uint64_t, waited_ns) /* time the thread waited for room in its ring */                       \
     X(int32_t, priority)   /* as the scheduler had it, with has_priority */                        \
-    X(uint8_t, has_priority)
+    X(uint8_t, has_priority)                                                                       \
+    X(nvt_text, waits) /* as it goes on behind the end: in that system call, or "running" */
 
 /* What the thread of a push/pop range did on the CPU in it, ranges within included (record --trace counters): of those that the trace
  * has begin and end of, by these and the thread. UINT64_MAX: unknown. Chosen ones: the counters of NVT_FACT_CHOSEN. */
@@ -119,13 +113,18 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
 
 /* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in each thread's order. */
 #define NVT_CARRIED_COLUMNS(X)                                                                     \
-    X(nvt_thread_row, thread)                                                                      \
+    X(nvt_thread_row, thread) X(nvt_domain_row, domain) X(nvt_text, name) X(nvt_ns, begun)
+
+/* Before what the trace has: of all events (what 0) how many, the longest pause, when the last one began, and anything last began or
+ * ended; of push/pop ranges of a name (1) how many, and the longest one. */
+#define NVT_EARLIER_COLUMNS(X)                                                                     \
+    X(nvt_process_row, process)                                                                    \
     X(nvt_domain_row, domain)                                                                      \
     X(nvt_text, name)                                                                              \
-    X(nvt_ns, begun)
+    X(uint8_t, what) X(uint64_t, number) X(int64_t, longest) X(nvt_ns, begun) X(nvt_ns, moved)
 
-/* The times in which a recording was under way, in order and apart; none: all the time (recorded_parts.h). */
-#define NVT_PART_COLUMNS(X) X(nvt_ns, start) X(nvt_ns, end)
+/* The times in which a recording was under way, in order and apart; none: all the time (recorded_parts.h). All is known until `closed`. */
+#define NVT_PART_COLUMNS(X) X(nvt_ns, start) X(nvt_ns, end) X(nvt_ns, closed)
 
 /* NVTX domains; row 0 is always the default domain, whose name is empty. */
 #define NVT_DOMAIN_COLUMNS(X)                                                                      \
@@ -420,6 +419,7 @@ enum nvt_recorder { NVT_BY_NVTALLY, NVT_BY_NSYS, NVT_BY_PYTORCH, NVT_BY_OTHERS, 
     X(ranges, range, NVT_RANGE_COLUMNS, NESTED, THREAD, WIDENS)                                    \
     X(range_counts, range_count, NVT_RANGE_COUNT_COLUMNS, SPANS, THREAD, WITHIN)                   \
     X(carried, carried_range, NVT_CARRIED_COLUMNS, TIMELESS, NOBODY, WITHIN)                       \
+    X(earlier, earlier_pace, NVT_EARLIER_COLUMNS, TIMELESS, NOBODY, WITHIN)                        \
     X(parts, part, NVT_PART_COLUMNS, TIMELESS, NOBODY, WITHIN)                                     \
     X(marks, mark, NVT_MARK_COLUMNS, MOMENTS, THREAD, WIDENS)                                      \
     X(counters, counter, NVT_COUNTER_COLUMNS, TIMELESS, NOBODY, WITHIN)                            \

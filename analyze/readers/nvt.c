@@ -329,6 +329,12 @@ static int read_chunk(struct nvt_file_reader *reader, const struct nvt_chunk *ch
     case NVT_CHUNK_CPU_SAMPLES:
         status = nvt_file_read_cpu(reader, chunk, cursor);
         break;
+    case NVT_CHUNK_PACE:
+        status = nvt_file_read_pace(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_LOOK:
+        status = nvt_file_read_look(reader, chunk, cursor);
+        break;
     case NVT_CHUNK_END:
         status = read_end(reader, cursor);
         break;
@@ -379,6 +385,7 @@ static void free_reader(struct nvt_file_reader *reader)
     free(reader->collectives.items);
     free(reader->counts.items);
     free(reader->thread_names.items);
+    nvt_file_looks_free(&reader->looks);
     nvt_file_tasks_free(&reader->tasks);
     nvt_file_device_free(&reader->devices);
 }

@@ -15,6 +15,7 @@
 #include "nvt_deferred.h"
 #include "nvt_device.h"
 #include "nvt_heaps.h"
+#include "nvt_pace.h"
 #include "frames.h"
 #include "nvt_strings.h"
 #include "../../lib/collective_payload.h"
@@ -218,6 +219,7 @@ struct nvt_file_waits {
 struct nvt_file_reader {
     struct nvt_trace *trace;
     struct nvt_file_waits waits;
+    struct nvt_file_looks looks;
     struct nvt_file_lanes *lanes; /* NULL: the tables of the trace are filled */
     struct nvt_file_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */

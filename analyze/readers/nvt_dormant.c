@@ -18,7 +18,8 @@ static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
 static int add(struct nvt_file_reader *reader, uint64_t from, uint64_t to)
 {
     const uint64_t last = reader->samples[reader->sample_count - 1].ticks;
-    const struct nvt_part part = {time_of(reader, from), time_of(reader, to ? to : last)};
+    const int64_t end = time_of(reader, to ? to : last);
+    const struct nvt_part part = {time_of(reader, from), end, end};
     return nvt_part_add(reader->trace, &part) == NVT_NONE ? -1 : 0;
 }
 
@@ -121,7 +122,7 @@ static int trim_parts(struct nvt_trace *trace, int64_t last)
     if (!seen)
         return -1;
     for (uint32_t i = 0; i < parts->count; i++)
-        seen[i] = (struct nvt_part){INT64_MAX, INT64_MIN};
+        seen[i] = (struct nvt_part){.start = INT64_MAX, .end = INT64_MIN};
     for (size_t i = 0; i < NVT_TABLE_COUNT; i++)
         if (nvt_layout()[i].extent == NVT_WIDENS)
             see_rows(trace, &nvt_layout()[i], seen);

@@ -260,6 +260,7 @@ int nvt_file_complete(struct nvt_file_reader *reader)
     if (begin_at_cut(reader) || nvt_file_add_parts(reader))
         return -1;
     note_ends(reader);
+    nvt_file_complete_pace(reader);
     if (nvt_file_complete_os(reader))
         return -1;
     trace->is_late = reader->is_cut || nvt_trace_meta(trace, "capture") ||

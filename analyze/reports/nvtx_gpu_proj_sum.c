@@ -12,6 +12,7 @@
 #include "../model/groups.h"
 #include "../model/kinds.h"
 #include "../model/nesting.h"
+#include "../model/style_name.h"
 #include "../device/project.h"
 #include "report.h"
 #include "../device/launch_cache.h"

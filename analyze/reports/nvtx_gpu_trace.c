@@ -9,6 +9,7 @@
 #include "../device/project.h"
 #include "report.h"
 #include "../model/sort.h"
+#include "../model/style_name.h"
 
 struct projection {
     const struct nvt_trace *trace;

@@ -5,6 +5,7 @@
  */
 #include "../device/kernel_naming.h"
 #include "../device/kernels_by_range.h"
+#include "../model/style_name.h"
 #include "report.h"
 
 static int group_nvtx_kern_sum(struct nvt_groups *groups, const struct nvt_trace *trace,

@@ -7,6 +7,7 @@
  * deviation of a single range is 0, as nsys prints it.
  */
 #include "../../lib/map.h"
+#include "../model/style_name.h"
 #include "report.h"
 
 /* What a report is of: ranges of these styles. */

@@ -14,6 +14,7 @@
 
 #include "../device/project.h"
 #include "../model/nesting.h"
+#include "../model/style_name.h"
 #include "../studies/range_tree.h"
 #include "report.h"
 

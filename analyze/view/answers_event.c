@@ -11,6 +11,7 @@
 #include "../../lib/people.h"
 #include "../../lib/quantity_text.h"
 #include "../model/call_stacks.h"
+#include "../model/style_name.h"
 #include "answers.h"
 
 struct event {

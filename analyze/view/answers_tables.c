@@ -11,6 +11,7 @@
 #include "../../lib/json.h"
 #include "../diagnosis/diagnose.h"
 #include "../model/groups.h"
+#include "../model/style_name.h"
 #include "answers.h"
 
 /* --- a window --------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ def module_found(name):
 
 def without_others():
     trace = nvtally.open(TRACE)
-    assert len(trace.tables) == 30 and "ops" in trace.tables
+    assert len(trace.tables) == 31 and "ops" in trace.tables
     assert len(trace["ops"]) == 3243
     total = trace.sql("SELECT sum(duration) AS total_ns, count(*) AS n FROM kernels").rows()
     assert total == [{"total_ns": 37933309, "n": 2892}], total
