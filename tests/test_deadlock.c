@@ -201,6 +201,24 @@ static void what_others_may_release_is_none(void **state)
     }
 }
 
+/* In a copy, a thread that waits for a request may release it later. */
+static void what_a_server_may_release_is_none(void **state)
+{
+    (void)state;
+    for (int is_copy = 0; is_copy < 2; is_copy++) {
+        struct maker maker = begin();
+        wait(&maker, 0, 1, 4, again(&maker));
+        call(&maker, "accept4", PYTHON,
+             (struct nvt_os_call){
+                 .start = 2 * S, .end = 10 * S, .thread = 1, .flags = NVT_RANGE_UNCLOSED});
+        if (is_copy)
+            assert_int_equal(nvt_trace_set_meta(maker.trace, "copy", "of one that went on"), 0);
+        struct nvt_findings findings = kit_find(&maker, &nvt_rule_deadlock);
+        assert_int_equal(findings.count, !is_copy);
+        free(findings.items);
+    }
+}
+
 static void what_is_not_known_is_none(void **state)
 {
     (void)state;
@@ -271,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_worker_of_a_data_loader),
         cmocka_unit_test(waits_for_work_are_none),
         cmocka_unit_test(what_others_may_release_is_none),
+        cmocka_unit_test(what_a_server_may_release_is_none),
         cmocka_unit_test(what_is_not_known_is_none),
         cmocka_unit_test(a_row_of_threads_is_none),
         cmocka_unit_test(it_is_no_hang_as_well),

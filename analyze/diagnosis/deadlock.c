@@ -6,6 +6,7 @@
 #include "../../lib/grow.h"
 #include "../../lib/os_calls.h"
 #include "../../lib/text.h"
+#include "../model/recording.h"
 #include "../studies/hot_functions.h"
 
 /* After a deadlock has begun, what ran before comes to its own end. */
@@ -69,7 +70,16 @@ static void find_python(struct search *search)
     }
 }
 
-/* Whether another thread of Python's in the process is known to have done anything after a moment. */
+/* Whether a call that goes on behind the end of the recording may return by itself: it waits for something from outside, or for a time. */
+static int may_go_on(const struct nvt_trace *trace, uint32_t call)
+{
+    const struct nvt_os_call_info *info =
+        nvt_os_call_find(nvt_name(trace, trace->os_calls.name[call]));
+    return nvt_recording_goes_on(trace) && trace->os_calls.flags[call] & NVT_RANGE_UNCLOSED &&
+           info && nvt_os_waits_outside(info);
+}
+
+/* Whether another thread of Python's in the process is known to have done anything after a moment, or may yet. */
 static int others_run(const struct search *search, uint32_t thread, int64_t since)
 {
     const struct nvt_trace *trace = search->trace;
@@ -77,7 +87,8 @@ static int others_run(const struct search *search, uint32_t thread, int64_t sinc
 #define IS_OTHER(of) ((of) != thread && process[of] == process[thread] && search->is_python[of])
     for (uint32_t i = 0; i < trace->os_calls.count; i++)
         if (IS_OTHER(trace->os_calls.thread[i]) &&
-            !(trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED) && trace->os_calls.end[i] > since)
+            ((!(trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED) && trace->os_calls.end[i] > since) ||
+             may_go_on(trace, i)))
             return 1;
     for (uint32_t i = 0; i < trace->cpu_samples.count; i++)
         if (IS_OTHER(trace->cpu_samples.thread[i]) && trace->cpu_samples.time[i] > since)

@@ -41,12 +41,12 @@ static int put_stack(const struct nvt_open_items *open, uint32_t process, struct
 
 /* ", process 12 in its 21st iteration: …" of each process that was in one, the last one of it. Returns how many, or -1 when out
  * of memory. */
-static int put_iterations(const struct nvt_trace *trace, const struct nvt_open_items *open,
-                          struct nvt_buffer *text)
+static int put_iterations(const struct nvt_open_items *open, const uint32_t *iterations,
+                          uint32_t count, struct nvt_buffer *text)
 {
-    uint32_t count = 0, last = NVT_NONE;
-    uint32_t *iterations = nvt_iterations(trace, &count);
-    int found = 0, failed = !iterations;
+    const struct nvt_trace *trace = open->trace;
+    uint32_t last = NVT_NONE;
+    int found = 0, failed = 0;
     for (uint32_t i = trace->ranges.count; i-- > 0 && !failed && found < PROCESSES;) {
         const uint32_t process = trace->threads.process[trace->ranges.thread[i]];
         if (!nvt_is_left_open(trace, i) || process == last || !nvt_is_called_iteration(trace, i))
@@ -62,7 +62,6 @@ static int put_iterations(const struct nvt_trace *trace, const struct nvt_open_i
         last = process;
         found++;
     }
-    free(iterations);
     return failed ? -1 : found;
 }
 
@@ -78,20 +77,12 @@ static int was_stopped_before(const struct nvt_trace *trace)
 }
 
 /* "; recording had been stopped before, after 42 recorded iterations". 0, or -1 when out of memory. */
-static int put_stopped(const struct nvt_trace *trace, struct nvt_buffer *text)
+static int put_stopped(const struct nvt_trace *trace, uint32_t iterations, struct nvt_buffer *text)
 {
-    uint32_t count = 0;
-    uint32_t *iterations = nvt_iterations(trace, &count);
-    int failed =
-        !iterations || nvt_buffer_printf(text, "; recording had been stopped before, after ");
-    if (!failed && count)
-        failed = nvt_buffer_printf(text, "%" PRIu32 " recorded iteration%s", count,
-                                   count == 1 ? "" : "s");
-    else if (!failed)
-        failed = nvt_buffer_printf(text, "%" PRIu32 " part%s", trace->parts.count,
-                                   trace->parts.count == 1 ? "" : "s");
-    free(iterations);
-    return failed ? -1 : 0;
+    const uint32_t count = iterations ? iterations : trace->parts.count;
+    return nvt_buffer_printf(text, "; recording had been stopped before, after %" PRIu32 " %s%s",
+                             count, iterations ? "recorded iteration" : "part",
+                             count == 1 ? "" : "s");
 }
 
 /* " within: …"; of several processes, the one that was may be another than the one that ended so: "; process 12 was within: …". 0, or -1
@@ -112,19 +103,21 @@ static int put_end(const struct nvt_trace *trace, int is_named, struct nvt_buffe
 {
     struct nvt_open_items open = {0};
     struct nvt_buffer text = {0};
-    int failed = nvt_open_items_find(&open, trace);
-    int found = failed ? -1 : put_iterations(trace, &open, &text);
+    uint32_t count = 0, *iterations = nvt_iterations(trace, &count);
+    int failed = !iterations || nvt_open_items_find(&open, trace);
+    int found = failed ? -1 : put_iterations(&open, iterations, count, &text);
     failed = found < 0;
     if (!failed && !found && open.count) {
         found = 1;
         failed = put_within(&open, nvt_open_process(&open, 0), &text);
     }
     if (!failed && !found && was_stopped_before(trace))
-        failed = put_stopped(trace, &text);
+        failed = put_stopped(trace, count, &text);
     if (!failed && (found || nvt_recording_has_signal(trace)))
         failed = nvt_buffer_printf(lines, "%s%sthe command %s%.*s\n", is_named ? trace->path : "",
                                    is_named ? ": " : "", nvt_trace_meta(trace, NVT_FACT_ENDED),
                                    (int)text.size, text.size ? (const char *)text.data : "");
+    free(iterations);
     nvt_buffer_free(&text);
     nvt_open_items_free(&open);
     return failed;

@@ -177,7 +177,8 @@ static int tell_deadlock(const struct nvt_rule *rule, const struct nvt_input_tra
         nvt_finding_append(&finding, "; %u more thread%s for locks of these", deadlock->behind,
                            deadlock->behind == 1 ? " waits" : "s wait");
     tell_parent(trace, deadlock, &finding);
-    nvt_finding_point(&finding, deadlock->since);
+    if (deadlock->since >= trace->first_ns || !trace->carried.count) /* else it was cut off */
+        nvt_finding_point(&finding, deadlock->since);
     snprintf(finding.remedy, sizeof(finding.remedy), "%s", remedy_of(trace, deadlock));
     if (deadlock->kind == NVT_DEADLOCK_CYCLE || !nvt_is_python_lock(trace, deadlock->calls[0]))
         finding.confidence = NVT_SEEN;

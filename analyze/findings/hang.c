@@ -9,6 +9,7 @@
 #include "../diagnosis/running.h"
 #include "../input/ranks.h"
 #include "../model/mpi.h"
+#include "../model/recorded_parts.h"
 #include "../model/recording.h"
 #include "../studies/standstill.h"
 
@@ -247,7 +248,9 @@ static void tell_collectives(const struct nvt_process_ends *ends, struct nvt_fin
     for (size_t i = 0; i < ends->count; i++)
         for (size_t k = 0; k < ends->count; k++) {
             const struct nvt_process_end *few = &ends->items[i], *many = &ends->items[k];
-            if (!few->collectives || few->several_communicators || many->several_communicators ||
+            /* Where a beginning is missing, it may be the others'. */
+            if (few->open->trace->is_late || many->open->trace->is_late || !few->collectives ||
+                few->several_communicators || many->several_communicators ||
                 few->communicator != many->communicator || few->collectives >= many->collectives ||
                 (least &&
                  many->collectives - few->collectives <= most->collectives - least->collectives))
@@ -270,12 +273,12 @@ static int all_wait(const struct nvt_process_end *end)
     uint32_t waiting = 0, threads = 0;
     for (uint32_t i = 0; i < trace->threads.count; i++)
         threads += trace->threads.process[i] == end->process &&
-                   trace->threads.ended_ns[i] + NVT_STILL_NS >= end->ended;
+                   nvt_known_until(trace, i) + NVT_STILL_NS >= end->ended;
     for (uint32_t i = 0; i < trace->os_calls.count; i++) {
         uint32_t thread = trace->os_calls.thread[i];
         if (!(trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED) ||
             trace->threads.process[thread] != end->process ||
-            trace->threads.ended_ns[thread] + NVT_STILL_NS < end->ended)
+            nvt_known_until(trace, thread) + NVT_STILL_NS < end->ended)
             continue;
         const struct nvt_os_call_info *info =
             nvt_os_call_find(nvt_name(trace, trace->os_calls.name[i]));
@@ -297,6 +300,32 @@ static int tell_threads(const struct nvt_process_end *end, struct nvt_finding *f
         snprintf(who, sizeof(who), "thread %lld",
                  (long long)open->trace->threads.tid[open->items[at].thread]);
         status = tell_stack(finding, who, end, at, behind);
+        told++;
+    }
+    return status;
+}
+
+/* In which system call the thread is that is in front, where no OS calls were recorded. */
+static void tell_call_seen(const struct nvt_process_end *end, struct nvt_finding *finding)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
+    const char *waits = nvt_name(trace, trace->threads.waits[item->thread]);
+    if (item->what != NVT_OPEN_OS && *waits)
+        nvt_finding_append(
+            finding, strcmp(waits, "running") ? "; its thread is in %s" : "; its thread is %s",
+            waits);
+}
+
+/* Processes that wait for something from outside, as for others of the run, and for unusually long, too. 0, or -1 when out of memory. */
+static int tell_late(const struct nvt_process_ends *ends, struct nvt_finding *finding)
+{
+    int told = 0, status = 0;
+    for (size_t i = 0; i < ends->count && told < TOLD && !status; i++) {
+        const struct nvt_process_end *end = &ends->items[i];
+        if (!end->is_late || end->stands)
+            continue;
+        status = tell_front(finding, end);
         told++;
     }
     return status;
@@ -349,8 +378,10 @@ static int judge_process(const struct nvt_process_ends *ends, const struct nvt_p
     snprintf(finding->what, sizeof(finding->what), "%s%s %s made no progress for %s, in %.80s%s%s",
              NAME_OF(end), more, still > 1 ? "have" : "has", NVT_TIME((double)nvt_still_ns(end)),
              innermost(end), object, all_wait(end) ? ": every thread waits for another" : "");
-    if (tell_ended(ends, finding) || tell_front(finding, end) || tell_threads(end, finding) ||
-        tell_running(end, finding))
+    if (tell_ended(ends, finding) || tell_front(finding, end))
+        return -1;
+    tell_call_seen(end, finding);
+    if (tell_threads(end, finding) || tell_late(ends, finding) || tell_running(end, finding))
         return -1;
     if (!trace->os_calls.count && nvt_recording_level(trace, "osrt") < 1)
         nvt_finding_append(finding, "; record --trace nvtx,osrt,cpu shows what it waits for");
@@ -388,8 +419,11 @@ static int judge_hang(const struct nvt_rule *rule, const struct nvt_process_ends
     finding.cost_ns = (double)nvt_still_ns(first);
     finding.per = "at the end";
     finding.whole_ns = 0;
+    if (!first->is_sure)
+        finding.confidence = NVT_POSSIBLE;
     tell_pace(&finding, first);
-    nvt_finding_point(&finding, first->last);
+    if (first->last >= finding.trace->first_ns) /* else what was cut off in front has it */
+        nvt_finding_point(&finding, first->last);
     if (!status && in_mpi(first))
         status = count ? judge_absent(ends, first, absent, count, &finding)
                        : judge_all_in(ends, first, &finding);
@@ -435,12 +469,17 @@ const struct nvt_rule nvt_rule_hang = {
         "MPI call, which rank has begun fewer collectives, and whether every thread waits for "
         "another. Ranks may be in one trace or in several; the trace may still be recorded, or its "
         "recorder may have been killed. nvtally record --trace nvtx,osrt,cpu shows most.",
-    .threshold = "nothing more for the last 5 s and for 5 times as long as ever before, of a "
-                 "process with at least 10 ranges, MPI calls or marks, which is within one of "
-                 "them (in an MPI call of a process with fewer, for 5 times as long as it had run "
-                 "before): a program that is still working reaches its next range about as fast as "
-                 "before. Not while it sleeps or waits for something from outside (poll, accept), "
-                 "or for work from a queue that another thread may fill: that is meant",
+    .threshold =
+        "nothing more for the last 5 s and for 5 times as long as ever before, of a "
+        "process with at least 10 ranges, MPI calls or marks, which is within one of "
+        "them (in an MPI call of a process with fewer, for 5 times as long as it had run "
+        "before): a program that is still working reaches its next range about as fast as "
+        "before. Not while it sleeps or waits for something from outside (poll, accept), "
+        "or for work from a queue that another thread may fill: that is meant. In a copy (ctl "
+        "dump) or "
+        "a recording that was stopped, as the program goes on: its innermost range or MPI call "
+        "has lasted for 5 times as long as the longest of 5 or more of its name, and no other "
+        "thread runs or waits for something from outside while it waits for a thread",
     .remedy = "attach a debugger while the process is alive (gdb -p, py-spy dump); -r range_tree "
               "and -r osrt_trace show what it did before",
     .helped = "py-spy dump --pid on the rank that is missing. NCCL_DEBUG=INFO and "

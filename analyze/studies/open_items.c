@@ -26,14 +26,28 @@ int nvt_is_left_open(const struct nvt_trace *trace, uint32_t range)
            (ended && nvt_part_at(trace, ranges->start[range]) == nvt_part_at(trace, ended));
 }
 
-static int is_open(const struct nvt_trace *trace, uint32_t i)
+/* Whether what a thread began at a moment and never ended was open when all that is known of it ends. */
+static int is_known_open(const struct nvt_open_items *open, uint32_t thread, int64_t start)
 {
-    return trace->ranges.style[i] == NVT_PUSH_POP && nvt_is_left_open(trace, i);
+    const struct nvt_trace *trace = open->trace;
+    const int64_t until =
+        open->at_stop ? nvt_known_until(trace, thread) : trace->threads.ended_ns[thread];
+    return !nvt_trace_meta(trace, "recorded") ||
+           (until && nvt_part_at(trace, start) == nvt_part_at(trace, until));
 }
 
-static int is_open_call(const struct nvt_trace *trace, uint32_t i)
+static int is_open(const struct nvt_open_items *open, uint32_t i)
 {
-    return trace->mpi_calls.flags[i] & NVT_RANGE_UNCLOSED;
+    const struct nvt_ranges *ranges = &open->trace->ranges;
+    return ranges->style[i] == NVT_PUSH_POP && ranges->flags[i] & NVT_RANGE_UNCLOSED &&
+           is_known_open(open, ranges->thread[i], ranges->start[i]);
+}
+
+static int is_open_call(const struct nvt_open_items *open, uint32_t i)
+{
+    const struct nvt_mpi_calls *calls = &open->trace->mpi_calls;
+    return calls->flags[i] & NVT_RANGE_UNCLOSED &&
+           is_known_open(open, calls->thread[i], calls->start[i]);
 }
 
 static int compare(const void *left, const void *right, void *context)
@@ -127,11 +141,14 @@ static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
 }
 
 /* The last call of the system that each thread began and that never returned, NVT_NONE without any. */
-static void find_last_calls(const struct nvt_trace *trace, uint32_t *last)
+static void find_last_calls(const struct nvt_open_items *open, uint32_t *last)
 {
+    const struct nvt_trace *trace = open->trace;
     memset(last, 0xff, trace->threads.count * sizeof(*last)); /* NVT_NONE */
     for (uint32_t i = 0; i < trace->os_calls.count; i++)
-        if (trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED)
+        if (trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED &&
+            (!open->at_stop || !nvt_trace_meta(trace, "recorded") ||
+             trace->os_calls.start[i] <= nvt_known_until(trace, trace->os_calls.thread[i])))
             last[trace->os_calls.thread[i]] = i;
 }
 
@@ -162,7 +179,7 @@ static int find_os_calls(struct nvt_open_items *open)
     uint8_t *processes = calloc((size_t)trace->processes.count + 1, 1);
     int failed = !last || !threads || !processes;
     if (!failed) {
-        find_last_calls(trace, last);
+        find_last_calls(open, last);
         add_os_calls(open, last, threads, processes);
     }
     free(last);
@@ -171,24 +188,24 @@ static int find_os_calls(struct nvt_open_items *open)
     return failed ? -1 : 0;
 }
 
-int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *trace)
+static int find(struct nvt_open_items *open, const struct nvt_trace *trace, int at_stop)
 {
     struct carried carried = {.taken = calloc((size_t)trace->carried.count + 1, 1)};
     size_t count = trace->threads.count;
-    *open = (struct nvt_open_items){.trace = trace};
+    *open = (struct nvt_open_items){.trace = trace, .at_stop = at_stop};
     for (uint32_t i = 0; i < trace->ranges.count; i++)
-        count += is_open(trace, i) != 0;
+        count += is_open(open, i) != 0;
     for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
-        count += is_open_call(trace, i) != 0;
+        count += is_open_call(open, i) != 0;
     open->items = calloc(count + 1, sizeof(*open->items));
     int failed = !carried.taken || !open->items ||
                  nvt_buckets_make(&carried.threads, trace->carried.thread, trace->threads.count,
                                   NULL, trace->carried.count);
     for (uint32_t i = 0; i < trace->ranges.count && !failed; i++)
-        if (is_open(trace, i))
+        if (is_open(open, i))
             add_range(open, &carried, i);
     for (uint32_t i = 0; i < trace->mpi_calls.count && !failed; i++)
-        if (is_open_call(trace, i))
+        if (is_open_call(open, i))
             add_call(open, &carried, i);
     failed = failed || (trace->os_calls.count && find_os_calls(open));
     if (!failed)
@@ -196,6 +213,16 @@ int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *tra
     nvt_buckets_free(&carried.threads);
     free(carried.taken);
     return failed ? -1 : 0;
+}
+
+int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *trace)
+{
+    return find(open, trace, 0);
+}
+
+int nvt_open_items_find_known(struct nvt_open_items *open, const struct nvt_trace *trace)
+{
+    return find(open, trace, 1);
 }
 
 /* A name, long ones cut between two characters, with "…". */
@@ -237,7 +264,8 @@ static int put_item(const struct nvt_open_items *open, const struct nvt_open_ite
                     struct nvt_buffer *text)
 {
     const struct nvt_trace *trace = open->trace;
-    int64_t ended = trace->threads.ended_ns[item->thread];
+    int64_t ended = open->at_stop ? nvt_known_until(trace, item->thread)
+                                  : trace->threads.ended_ns[item->thread];
     if (!ended && item->what == NVT_OPEN_OS)
         ended = trace->os_calls.end[item->row];
     if (put_name(nvt_name(trace, item->name), text) ||

@@ -8,7 +8,6 @@
 #include "../../lib/buffer.h"
 #include "../model/trace.h"
 
-/* Of what begins at one moment, the outer one comes first. */
 /* Whether a range was never ended. One that a recording on request left open as it stopped is none: its thread may have gone on. */
 int nvt_is_left_open(const struct nvt_trace *trace, uint32_t range);
 
@@ -24,6 +23,7 @@ struct nvt_open_item {
 /* By process, thread (the main one first) and begin: each item of a thread lies in the one before it. */
 struct nvt_open_items {
     const struct nvt_trace *trace;
+    int at_stop; /* what was open when a recording on request was stopped counts, too */
     struct nvt_open_item *items;
     uint32_t count;
 };
@@ -32,9 +32,10 @@ struct nvt_open_items {
  * Those of a trace. An OS call is among them where its thread has something else open; in a process that has, on the
  * main thread, and on those that wait for a lock; and in one whose main thread is in such a call, on that and on those
  * that wait for locks and files: so hangs look. 0, or -1 when out of memory. Release with nvt_open_items_free in any
- * case.
+ * case. nvt_open_items_find_known: of a thread that went on when the recording was stopped, those of then.
  */
 int nvt_open_items_find(struct nvt_open_items *open, const struct nvt_trace *trace);
+int nvt_open_items_find_known(struct nvt_open_items *open, const struct nvt_trace *trace);
 void nvt_open_items_free(struct nvt_open_items *open);
 
 static inline uint32_t nvt_open_process(const struct nvt_open_items *open, uint32_t item)

@@ -7,9 +7,11 @@
 #include "../../lib/count_of.h"
 #include "../../lib/ctl_mark.h"
 #include "../../lib/grow.h"
+#include "../../lib/mpi_payload.h"
 #include "../../lib/os_calls.h"
 #include "../input/ranks.h"
 #include "../model/nccl.h"
+#include "live_front.h"
 #include "waits.h"
 #include "../model/recorded_parts.h"
 
@@ -37,6 +39,34 @@ static void gather_end(const struct gathering *gathering, uint32_t process, int6
     end->last = time > end->last ? time : end->last;
 }
 
+/* What was open where the front of a trace was cut off is among what was counted there. */
+static void gather_start(const struct gathering *gathering, uint32_t thread, int64_t time,
+                         unsigned flags)
+{
+    const uint32_t process = gathering->trace->threads.process[thread];
+    if (!(flags & NVT_RANGE_CARRIED) || !gathering->ends[process].earlier)
+        gather_event(gathering, thread, time);
+}
+
+/* What is known of events that were cut off in front. */
+static void gather_earlier(const struct gathering *gathering)
+{
+    const struct nvt_earlier *earlier = &gathering->trace->earlier;
+    for (uint32_t i = 0; i < earlier->count; i++) {
+        struct nvt_process_end *end = &gathering->ends[earlier->process[i]];
+        if (earlier->what[i]) {
+            const char *domain =
+                nvt_name(gathering->trace, gathering->trace->domains.name[earlier->domain[i]]);
+            end->mpi_calls += strcmp(domain, NVT_MPI_DOMAIN) ? 0 : earlier->number[i];
+            continue;
+        }
+        end->earlier = end->events = earlier->number[i];
+        end->pause = earlier->longest[i];
+        end->last = earlier->moved[i];
+        gathering->before[earlier->process[i]] = earlier->begun[i];
+    }
+}
+
 static int is_collective_of_nccl(const struct nvt_trace *trace, uint32_t range)
 {
     static const char *const words[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast",
@@ -60,7 +90,7 @@ static void gather_range(const struct gathering *gathering, uint32_t i)
 {
     const struct nvt_ranges *ranges = &gathering->trace->ranges;
     uint32_t process = gathering->trace->threads.process[ranges->thread[i]];
-    gather_event(gathering, ranges->thread[i], ranges->start[i]);
+    gather_start(gathering, ranges->thread[i], ranges->start[i], ranges->flags[i]);
     if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED))
         gather_end(gathering, process, ranges->end[i]);
     if (is_collective_of_nccl(gathering->trace, i))
@@ -80,7 +110,7 @@ static void gather_mpi(const struct gathering *gathering, uint32_t i)
 {
     const struct nvt_mpi_calls *calls = &gathering->trace->mpi_calls;
     uint32_t process = gathering->trace->threads.process[calls->thread[i]];
-    gather_event(gathering, calls->thread[i], calls->start[i]);
+    gather_start(gathering, calls->thread[i], calls->start[i], calls->flags[i]);
     if (!(calls->flags[i] & NVT_RANGE_UNCLOSED))
         gather_end(gathering, process, calls->end[i]);
     gathering->ends[process].mpi_calls++;
@@ -96,6 +126,7 @@ static void gather_events(const struct gathering *gathering)
 {
     const struct nvt_trace *trace = gathering->trace;
     uint32_t range = 0, call = 0, mark = 0;
+    gather_earlier(gathering);
     for (;;) {
         int64_t a = time_at(trace->ranges.start, range, trace->ranges.count);
         int64_t b = time_at(trace->mpi_calls.start, call, trace->mpi_calls.count);
@@ -113,7 +144,7 @@ static void gather_events(const struct gathering *gathering)
         gather_end(gathering, trace->ops.process[i], trace->ops.end[i]);
     for (uint32_t i = 0; i < trace->threads.count; i++) {
         struct nvt_process_end *end = &gathering->ends[trace->threads.process[i]];
-        int64_t ended = trace->threads.ended_ns[i];
+        int64_t ended = nvt_known_until(trace, i);
         end->ended = ended > end->ended ? ended : end->ended;
     }
 }
@@ -135,7 +166,7 @@ static int lives(const struct nvt_process_end *end, uint32_t item)
 {
     enum { NOTICED = 1000000000 };
     const struct nvt_trace *trace = end->open->trace;
-    return trace->threads.ended_ns[end->open->items[item].thread] + NOTICED >= end->ended;
+    return nvt_known_until(trace, end->open->items[item].thread) + NOTICED >= end->ended;
 }
 
 static void find_front(struct nvt_process_end *end)
@@ -152,11 +183,9 @@ static void find_front(struct nvt_process_end *end)
     }
 }
 
-/* Whether a call waits for what comes from outside of the process, or for a time. */
-static int waits_for_others(const struct nvt_os_call_info *info)
+static int waits_outside(const struct nvt_os_call_info *info)
 {
-    return info && (info->kind == NVT_OS_SLEEPS || info->kind == NVT_OS_POLL ||
-                    info->kind == NVT_OS_PROCESSES || info->kind == NVT_OS_NETWORK);
+    return info && nvt_os_waits_outside(info);
 }
 
 /* Whether another thread of the process is about: it waits for something from outside, or has done anything since `last`. */
@@ -169,7 +198,7 @@ static int is_fed(const struct nvt_process_end *end, uint32_t thread)
         if (other == thread || trace->threads.process[other] != end->process)
             continue;
         if (calls->flags[i] & NVT_RANGE_UNCLOSED
-                ? waits_for_others(nvt_os_call_find(nvt_name(trace, calls->name[i])))
+                ? waits_outside(nvt_os_call_find(nvt_name(trace, calls->name[i])))
                 : calls->end[i] > end->last + NVT_STILL_NS / 5)
             return 1;
     }
@@ -220,14 +249,24 @@ static int is_pause_known(struct nvt_process_end *end)
     return 1;
 }
 
+/* Whether nothing more has happened in it for much longer than ever before. */
+static int is_still(struct nvt_process_end *end)
+{
+    const int64_t still = end->last > INT64_MIN ? nvt_still_ns(end) : 0;
+    return end->open->trace->was_stopped && end->ended > 0 && still >= NVT_STILL_NS &&
+           is_pause_known(end) && still / NVT_STILL_PAUSES >= end->pause;
+}
+
 static void judge(struct nvt_process_end *end)
 {
     find_front(end);
-    int64_t still = nvt_still_ns(end);
-    int has_front = end->front_first < end->front_end;
-    end->stands = end->open->trace->was_stopped && has_front && end->ended > 0 && has_range(end) &&
-                  still >= NVT_STILL_NS && is_pause_known(end) &&
-                  still / NVT_STILL_PAUSES >= end->pause && !is_meant(end);
+    end->goes_on = nvt_goes_on(end);
+    end->is_sure = 1;
+    if (end->goes_on)
+        end->stands = is_still(end) && nvt_live_front(end);
+    else
+        end->stands =
+            end->front_first < end->front_end && has_range(end) && is_still(end) && !is_meant(end);
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------- */
@@ -260,7 +299,7 @@ static int add_trace(struct nvt_process_ends *ends, const struct nvt_input_trace
                                   .ends = calloc(processes + 1, sizeof(*gathering.ends)),
                                   .before = calloc(processes + 1, sizeof(*gathering.before))};
     int failed = nvt_resize(&ends->items, ends->count + processes, sizeof(*ends->items)) ||
-                 !gathering.ends || !gathering.before || nvt_open_items_find(open, trace);
+                 !gathering.ends || !gathering.before || nvt_open_items_find_known(open, trace);
     for (uint32_t i = 0; i < processes && !failed; i++)
         gathering.ends[i] = (struct nvt_process_end){.from = from,
                                                      .open = open,
@@ -330,8 +369,10 @@ int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_input 
     for (size_t i = 0; i < input->trace_count && !status; i++)
         if (numbers[i] == run && is_told(input->traces[i].trace))
             status = add_trace(ends, &input->traces[i]);
-    if (!status)
+    if (!status) {
         find_gone(ends);
+        nvt_live_compare(ends);
+    }
     return status;
 }
 

@@ -22,7 +22,9 @@ struct nvt_process_end {
     uint32_t first, end;               /* its items */
     uint32_t front_first,
         front_end; /* those of one thread: of the one in MPI, else of the main one, else of the first */
-    uint32_t mpi;                            /* the MPI call before, a row, NVT_NONE */
+    uint32_t mpi; /* the MPI call before, a row, NVT_NONE */
+    uint64_t
+        earlier; /* events before the front of the trace was cut off, which `events` has, too */
     uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, by its ranges, */
     uint64_t communicator;                   /* of its last one; 0: not recorded */
     int several_communicators;
@@ -31,6 +33,9 @@ struct nvt_process_end {
         pause; /* the longest time between two events; of fewer than NVT_STILL_EVENTS and in MPI, until `last` */
     int64_t ended; /* until when it was recorded; 0 unknown */
     int stands;    /* it hangs, and neither sleeps nor waits for input from outside */
+    int goes_on;   /* behind what is recorded of it: what hangs then is live_front.h's to judge, */
+    int is_late;   /* and whether it is in something that takes unusually long, */
+    int is_sure;   /* and is known to be blocked there */
     int is_over;   /* it has ended long before others of the run */
 };
 

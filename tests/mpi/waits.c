@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -150,6 +151,22 @@ static void split(void)
     MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, half);
 }
 
+/* In its 20th iteration rank 1 reads from a pipe that nobody writes to. */
+static void stuck(void)
+{
+    static int turns;
+    double one = 1, sum;
+    int ends[2];
+    char byte;
+    compute(1);
+    if (++turns == 20 && rank == 1) {
+        nvtxRangePushA("pack");
+        if (pipe(ends) || read(ends[0], &byte, 1) != 1)
+            exit(1);
+    }
+    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 static const struct {
     const char *name;
     void (*iterate)(void);
@@ -165,6 +182,7 @@ static const struct {
     {"any", any},
     {"balanced", balanced},
     {"split", split},
+    {"stuck", stuck},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,248 @@
+#include "live_front.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/mpi_payload.h"
+#include "../../lib/os_calls.h"
+#include "../model/named_iterations.h"
+#include "../model/recorded_parts.h"
+#include "../model/recording.h"
+
+int nvt_goes_on(const struct nvt_process_end *end)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    if (nvt_recording_goes_on(trace))
+        return 1;
+    if (!nvt_trace_meta(trace, "recorded"))
+        return 0;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (trace->threads.process[i] == end->process && trace->threads.ended_ns[i])
+            return 0;
+    return 1;
+}
+
+/* --- what is unusual --------------------------------------------------------------------------------- */
+
+/* Ranges, or MPI calls, of a name in a process that ended. */
+struct alike {
+    uint64_t count;
+    int64_t longest;
+};
+
+static void add(struct alike *alike, uint64_t count, int64_t longest)
+{
+    alike->count += count;
+    alike->longest = longest > alike->longest ? longest : alike->longest;
+}
+
+/* What was cut off in front may have been longer than what is left of it. */
+static int is_whole(unsigned flags)
+{
+    return !(flags & NVT_RANGE_PARTIAL);
+}
+
+static int is_mpi_domain(const struct nvt_trace *trace, uint32_t domain)
+{
+    return !strcmp(nvt_name(trace, trace->domains.name[domain]), NVT_MPI_DOMAIN);
+}
+
+static struct alike alike_of(const struct nvt_trace *trace, uint32_t process,
+                             const struct nvt_open_item *item)
+{
+    struct alike alike = {0, 0};
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const struct nvt_mpi_calls *calls = &trace->mpi_calls;
+    const struct nvt_earlier *earlier = &trace->earlier;
+    const int is_mpi = item->what == NVT_OPEN_MPI;
+    const uint32_t domain = is_mpi ? 0 : ranges->domain[item->row];
+    for (uint32_t i = 0; i < ranges->count && !is_mpi; i++)
+        if (ranges->name[i] == item->name && ranges->domain[i] == domain &&
+            trace->threads.process[ranges->thread[i]] == process && is_whole(ranges->flags[i]))
+            add(&alike, 1, ranges->end[i] - ranges->start[i]);
+    for (uint32_t i = 0; i < calls->count && is_mpi; i++)
+        if (calls->name[i] == item->name && trace->threads.process[calls->thread[i]] == process &&
+            is_whole(calls->flags[i]))
+            add(&alike, 1, calls->end[i] - calls->start[i]);
+    for (uint32_t i = 0; i < earlier->count; i++)
+        if (earlier->what[i] && earlier->process[i] == process && earlier->name[i] == item->name &&
+            (is_mpi ? is_mpi_domain(trace, earlier->domain[i]) : earlier->domain[i] == domain))
+            add(&alike, earlier->number[i], earlier->longest[i]);
+    return alike;
+}
+
+/* The innermost range or MPI call of items [from, to), NULL: none. */
+static const struct nvt_open_item *innermost(const struct nvt_open_items *open, uint32_t from,
+                                             uint32_t to)
+{
+    while (to > from && open->items[to - 1].what == NVT_OPEN_OS)
+        to--;
+    return to > from ? &open->items[to - 1] : NULL;
+}
+
+/* Of iterations that were asked for (ctl steps, --budget), a process is not recorded behind its last one: then it is in none. */
+static int is_in_iteration(const struct nvt_open_items *open, uint32_t from, uint32_t to)
+{
+    const struct nvt_trace *trace = open->trace;
+    char name[48];
+    snprintf(name, sizeof(name), "iterations of part %u", trace->parts.count);
+    if (!nvt_trace_meta(trace, "budget") && !nvt_trace_meta(trace, name))
+        return 1;
+    for (uint32_t i = from; i < to; i++)
+        if (open->items[i].what == NVT_OPEN_RANGE &&
+            nvt_is_called_iteration(trace, open->items[i].row))
+            return 1;
+    return 0;
+}
+
+static int is_unusual(const struct nvt_process_end *end, uint32_t from, uint32_t to)
+{
+    const struct nvt_open_item *item = innermost(end->open, from, to);
+    if (!item || !is_in_iteration(end->open, from, to))
+        return 0;
+    const struct alike alike = alike_of(end->open->trace, end->process, item);
+    return alike.count >= NVT_LIVE_ALIKE &&
+           (end->ended - item->begun) / NVT_LIVE_TIMES >= alike.longest;
+}
+
+/* --- what a thread waits for ------------------------------------------------------------------------- */
+
+enum waits {
+    UNKNOWN,
+    RUNS,
+    OUTSIDE, /* for something from outside, on purpose */
+    OTHERS,  /* for another thread */
+    BLOCKED, /* for a file, a pipe, the other end of a connection */
+};
+
+static enum waits kind_of(const char *call)
+{
+    const struct nvt_os_call_info *info = nvt_os_call_find(call);
+    if (!*call || !strcmp(call, "running"))
+        return *call ? RUNS : UNKNOWN;
+    if (info && (!strncmp(call, "accept", 6) ||
+                 (nvt_os_waits_outside(info) && info->kind != NVT_OS_NETWORK)))
+        return OUTSIDE;
+    return info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS) ? OTHERS : BLOCKED;
+}
+
+/* The OS call that has not ended of a thread, a row; NVT_NONE. */
+static uint32_t call_of(const struct nvt_trace *trace, uint32_t thread)
+{
+    uint32_t call = NVT_NONE;
+    const int64_t until = nvt_known_until(trace, thread);
+    for (uint32_t i = 0; i < trace->os_calls.count; i++)
+        if (trace->os_calls.thread[i] == thread && trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED &&
+            trace->os_calls.start[i] <= until)
+            call = i;
+    return call;
+}
+
+/* As the recorder saw it as the recording ended; else by its last OS call. */
+static enum waits waits_of(const struct nvt_trace *trace, uint32_t thread)
+{
+    const uint32_t call = trace->threads.waits[thread] ? NVT_NONE : call_of(trace, thread);
+    if (call != NVT_NONE)
+        return kind_of(nvt_name(trace, trace->os_calls.name[call]));
+    return kind_of(nvt_name(trace, trace->threads.waits[thread]));
+}
+
+/* Whether another thread of the process may bring what one waits for: it runs, or waits for something from outside; or that is unknown. */
+static int is_fed(const struct nvt_process_end *end, uint32_t thread)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    if (trace->processes.is_fed[end->process])
+        return 1;
+    for (uint32_t i = 0; i < trace->threads.count; i++) {
+        if (i == thread || trace->threads.process[i] != end->process ||
+            trace->threads.tid[i] == trace->threads.tid[thread] ||
+            nvt_known_until(trace, i) < end->ended)
+            continue;
+        const enum waits waits = waits_of(trace, i);
+        /* Who was not looked at as others were has ended, or is a collector's. */
+        if (waits == UNKNOWN ? !trace->threads.waits[thread] : waits == RUNS || waits == OUTSIDE)
+            return 1;
+    }
+    return 0;
+}
+
+/* --- the front --------------------------------------------------------------------------------------- */
+
+/* How sure it is that a thread hangs whose range takes unusually long: 0 it does not, 1 it may, 2 it is blocked. */
+static int judge_thread(const struct nvt_process_end *end, uint32_t from, uint32_t to)
+{
+    const uint32_t thread = end->open->items[from].thread;
+    const enum waits waits = waits_of(end->open->trace, thread);
+    /* Libraries of MPI look all the time whether something has come, or wait as they like. */
+    if (innermost(end->open, from, to)->what == NVT_OPEN_MPI)
+        return 2;
+    if (waits == OUTSIDE || (waits == OTHERS && is_fed(end, thread)))
+        return 0;
+    return waits == RUNS || waits == UNKNOWN ? 1 : 2;
+}
+
+int nvt_live_front(struct nvt_process_end *end)
+{
+    int most = 0;
+    for (uint32_t at = end->first, behind; at < end->end; at = behind) {
+        behind = nvt_open_thread_end(end->open, at);
+        if (nvt_known_until(end->open->trace, end->open->items[at].thread) < end->ended ||
+            !is_unusual(end, at, behind))
+            continue;
+        const struct nvt_open_item *item = innermost(end->open, at, behind);
+        const int is_mpi = item->what == NVT_OPEN_MPI;
+        const int sure = judge_thread(end, at, behind);
+        if (!end->is_late || sure > most || (is_mpi && end->mpi == NVT_NONE)) {
+            end->front_first = at;
+            end->front_end = behind;
+            end->mpi = is_mpi ? item->row : NVT_NONE;
+            most = sure;
+        }
+        end->is_late = 1;
+    }
+    end->is_sure = most > 1;
+    return most > 0;
+}
+
+/* --- others ------------------------------------------------------------------------------------------ */
+
+/* Of those that started it and have ranges of their own: others are launchers. */
+static int is_parent(const struct nvt_process_end *end, const struct nvt_process_end *of)
+{
+    const struct nvt_processes *processes = &of->open->trace->processes;
+    return end->events && end->from == of->from && processes->parent_pid[of->process] > 0 &&
+           processes->pid[end->process] == processes->parent_pid[of->process];
+}
+
+/* What one waits in MPI for: another rank that gets on will come; one that is in nothing unusual may. */
+static void compare_ranks(const struct nvt_process_ends *ends, struct nvt_process_end *end)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < ends->count; i++) {
+        const struct nvt_process_end *other = &ends->items[i];
+        if (other == end || !other->mpi_calls)
+            continue;
+        others++;
+        if (other->is_over)
+            continue;
+        if (nvt_still_ns(other) < NVT_STILL_NS)
+            end->stands = 0;
+        end->is_sure &= other->is_late;
+    }
+    end->is_sure &= others > 0;
+}
+
+void nvt_live_compare(struct nvt_process_ends *ends)
+{
+    for (size_t i = 0; i < ends->count; i++) {
+        struct nvt_process_end *end = &ends->items[i];
+        if (!end->stands || !end->goes_on)
+            continue;
+        if (end->mpi != NVT_NONE)
+            compare_ranks(ends, end);
+        for (size_t k = 0; k < ends->count && end->stands; k++)
+            if (is_parent(&ends->items[k], end) && !ends->items[k].is_late)
+                end->stands = 0;
+    }
+}
