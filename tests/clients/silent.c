@@ -130,7 +130,7 @@ static void serve_poll(void)
     nvtxRangePushA("serve");
     for (int i = 0;; i++) {
         nvtxRangePushA("wait");
-        epoll_wait(set, &event, 1, i < ITERATIONS ? 10 : -1);
+        epoll_wait(set, &event, 1, i < ITERATIONS ? (int)ms : -1);
         nvtxRangePop();
     }
 }
@@ -173,7 +173,7 @@ static void change_queue(int by)
     queued += queued + by < 0 ? 0 : by;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&first);
-    take(2);
+    take(ms);
 }
 
 static void pool(void)
