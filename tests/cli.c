@@ -238,11 +238,19 @@ void cli_result_free(struct cli_result *result)
     *result = (struct cli_result){0};
 }
 
+/* The last 4,000 bytes of a text: what failed stands at the end. */
+static const char *last_of(const char *text, size_t size)
+{
+    return size > 4000 ? text + size - 4000 : text;
+}
+
+/* The outputs are written by themselves: cmocka cuts a message off after 1,024 bytes. */
 static void show_and_fail(const struct cli_result *result, const char *expected)
 {
-    fail_msg("expected %s; got exit status %d, signal %d%s\n--- stdout\n%.4000s--- stderr\n%.4000s",
-             expected, result->status, result->signal, result->timed_out ? ", timed out" : "",
-             result->out, result->err);
+    fprintf(stderr, "--- stdout\n%s--- stderr\n%s", last_of(result->out, result->out_size),
+            last_of(result->err, result->err_size));
+    fail_msg("expected %s; got exit status %d, signal %d%s", expected, result->status,
+             result->signal, result->timed_out ? ", timed out" : "");
 }
 
 void cli_expect_status(const struct cli_result *result, int status)
