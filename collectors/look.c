@@ -8,6 +8,7 @@
 
 #include "../lib/buffer.h"
 #include "../lib/count_of.h"
+#include "../lib/folder.h"
 
 /* Of a process with more threads nothing is written: that would take too long, and of some nothing would be known. */
 enum { THREADS = 2000 };
@@ -123,9 +124,8 @@ static void look_at(int pid, uint32_t process, struct nvt_output *output, uint64
     int failed = 0;
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
     DIR *folder = opendir(path);
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is this function's own. */
     for (struct dirent *entry;
-         folder && !failed && chunk.count < THREADS && (entry = readdir(folder));)
+         folder && !failed && chunk.count < THREADS && (entry = nvt_folder_next(folder));)
         if (entry->d_name[0] != '.')
             failed = put_thread(output, pid, entry->d_name, &rows, &chunk.count);
     if (folder)
