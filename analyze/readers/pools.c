@@ -73,7 +73,7 @@ static void add_earlier(struct nvt_memory *memory, const uint8_t *is_ours,
     for (uint32_t i = 0; i < memory->count; i++) {
         const uint32_t at =
             is_ours[i] ? nvt_map_get(&levels->devices, key_of(memory, i)) : NVT_MAP_NONE;
-        if (at == NVT_MAP_NONE)
+        if (at >= levels->count)
             continue;
         memory->allocated[i] += levels->items[at].least;
         memory->reserved[i] += levels->items[at].least;
