@@ -79,12 +79,27 @@ static int is_of_tools(int pid, const char *tid)
     return 0;
 }
 
+/* Whether a futex waits until a time: of its arguments, 0x7f12 0x189 0x0 0x7ffd …, the second says what it does, the fourth when. */
+static int is_timed(char *arguments)
+{
+    enum { WAIT = 0, WAIT_BITSET = 9, COMMAND = 0x7f };
+    unsigned long values[4];
+    for (size_t i = 0; i < NVT_COUNT_OF(values); i++)
+        values[i] = strtoul(arguments, &arguments, 16);
+    const unsigned long command = values[1] & COMMAND;
+    return (command == WAIT || command == WAIT_BITSET) && values[3];
+}
+
 /* "epoll_wait", "running"; "" where that is not known. `text` is of the file: "232 0x5 …". */
 static void name_call(const char *text, char *name, size_t size)
 {
     char *end;
     const long number = strtol(text, &end, 10);
     *name = 0;
+    if (end > text && number == SYS_futex && is_timed(end)) {
+        snprintf(name, size, "futex with a timeout");
+        return;
+    }
     if (!strncmp(text, "running", 7))
         snprintf(name, size, "running");
     else if (end > text && number >= 0)

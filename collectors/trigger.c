@@ -117,16 +117,25 @@ static int takes_slow(const struct nvt_trigger *trigger)
     return trigger->slow_dumps < NVT_TRIGGER_SLOW_MOST && nvt_monotonic_ns() >= trigger->slow_next;
 }
 
+/* "0.9512 ms", "16221 ms", of ticks, until the end of the block. */
+static const char *ms_text(const struct nvt_trigger *trigger, double ticks, char out[32])
+{
+    const double ms = ticks / trigger->clock_hz * 1e3;
+    snprintf(out, 32, ms < 1000 ? "%.4g ms" : "%.0f ms", ms);
+    return out;
+}
+#define MS(ticks) ms_text(trigger, ticks, (char[32]){0})
+
 /* `how`: "took", "has taken"; `usual`: the median, 0: it was not asked for; ticks. */
 static void note_slow(struct nvt_trigger *trigger, const char *how, double took, double usual)
 {
     trigger->slow_dumps++;
     trigger->slow_next = nvt_monotonic_ns() + NVT_TRIGGER_SLOW_NS;
-    const int size = snprintf(trigger->why, sizeof(trigger->why), "%.80s %s %.4g ms",
-                              trigger->wish.range, how, took / trigger->clock_hz * 1e3);
+    const int size = snprintf(trigger->why, sizeof(trigger->why), "%.80s %s %s",
+                              trigger->wish.range, how, MS(took));
     if (usual > 0)
         snprintf(trigger->why + size, sizeof(trigger->why) - (size_t)size,
-                 ", %.2f x the median of %.4g ms", took / usual, usual / trigger->clock_hz * 1e3);
+                 ", %.2f x the median of %s", took / usual, MS(usual));
 }
 
 static int is_slow_due(struct nvt_trigger *trigger)

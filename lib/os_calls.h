@@ -6,6 +6,7 @@
 #define NVT_OS_CALLS_H
 
 #include <stdint.h>
+#include <string.h>
 
 /* What a call waits for, or works with. */
 enum nvt_os_kind {
@@ -88,6 +89,13 @@ static inline int nvt_os_waits_outside(const struct nvt_os_call_info *call)
 {
     return call->kind == NVT_OS_SLEEPS || call->kind == NVT_OS_POLL ||
            call->kind == NVT_OS_PROCESSES || call->kind == NVT_OS_NETWORK;
+}
+
+/* Whether a wait for other threads ends by itself at a time: sem_timedwait, pthread_cond_clockwait, "futex with a timeout". */
+static inline int nvt_os_has_deadline(const char *name)
+{
+    return strstr(name, "timed") || strstr(name, "_clock") || strstr(name, "clockwait") ||
+           strstr(name, "timeout");
 }
 
 /* A kind in one word: "files". */

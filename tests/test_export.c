@@ -364,7 +364,7 @@ static void sqlite_gives_every_report_again(void **state)
     const struct nvt_report *const *reports = nvt_reports(&count);
     for (uint64_t seed = 1; seed <= 12; seed++) {
         struct nvt_trace *trace = make_trace(seed);
-        trace->format = seed % 2 ? "nvt" : "kineto";
+        nvt_reader_state(trace, seed % 2 ? "nvt" : "kineto");
         export_write_to(&nvt_exporter_sqlite, trace, path);
         struct nvt_trace *back = export_read_back(path);
         free(back->path); /* some reports name the file */

@@ -430,6 +430,8 @@ static int judge_hang(const struct nvt_rule *rule, const struct nvt_process_ends
     else if (!status)
         status = judge_process(ends, first, &finding);
     tell_collectives(ends, &finding);
+    if (!first->is_sure && first->goes_on)
+        nvt_finding_append(&finding, "; it may be a long wait that ends: a second copy shows it");
     free(absent);
     return status ? nvt_fail(err, "out of memory") : nvt_findings_add(findings, &finding, err);
 }
@@ -478,8 +480,10 @@ const struct nvt_rule nvt_rule_hang = {
         "or for work from a queue that another thread may fill: that is meant. In a copy (ctl "
         "dump) or "
         "a recording that was stopped, as the program goes on: its innermost range or MPI call "
-        "has lasted for 5 times as long as the longest of 5 or more of its name, and no other "
-        "thread runs or waits for something from outside while it waits for a thread",
+        "has lasted for 5 times as long as the longest of 5 or more of its name, or one around it "
+        "has where all threads wait for each other; and no other thread runs, does anything "
+        "or waits for something from outside while it waits for a thread, or until a time. "
+        "Only possible where something may yet end it: a pipe, a file, a thread that computes",
     .remedy = "attach a debugger while the process is alive (gdb -p, py-spy dump); -r range_tree "
               "and -r osrt_trace show what it did before",
     .helped = "py-spy dump --pid on the rank that is missing. NCCL_DEBUG=INFO and "

@@ -85,11 +85,12 @@ int nvt_file_read_look(struct nvt_file_reader *reader, const struct nvt_chunk *c
     return 0;
 }
 
-/* Whether a thread may bring others what they wait for: it runs, or waits for something from outside. */
+/* Whether a thread may bring others what they wait for: it runs, or waits for something from outside or until a time. */
 static int feeds(const char *call)
 {
     const struct nvt_os_call_info *info = nvt_os_call_find(call);
-    return !strcmp(call, "running") || (info && nvt_os_waits_outside(info));
+    return !strcmp(call, "running") || nvt_os_has_deadline(call) ||
+           (info && nvt_os_waits_outside(info));
 }
 
 static void apply(struct nvt_trace *trace, const struct nvt_file_look *look)

@@ -96,14 +96,21 @@ static int is_in_iteration(const struct nvt_open_items *open, uint32_t from, uin
     return 0;
 }
 
-static int is_unusual(const struct nvt_process_end *end, uint32_t from, uint32_t to)
+/* Whether the innermost range or MPI call takes unusually long, or any around it. */
+static int is_unusual(const struct nvt_process_end *end, uint32_t from, uint32_t to, int is_any)
 {
     const struct nvt_open_item *item = innermost(end->open, from, to);
     if (!item || !is_in_iteration(end->open, from, to))
         return 0;
-    const struct alike alike = alike_of(end->open->trace, end->process, item);
-    return alike.count >= NVT_LIVE_ALIKE &&
-           (end->ended - item->begun) / NVT_LIVE_TIMES >= alike.longest;
+    for (; item >= &end->open->items[from]; item--) {
+        const struct alike alike = alike_of(end->open->trace, end->process, item);
+        if (alike.count >= NVT_LIVE_ALIKE &&
+            (end->ended - item->begun) / NVT_LIVE_TIMES >= alike.longest)
+            return 1;
+        if (!is_any)
+            break;
+    }
+    return 0;
 }
 
 /* --- what a thread waits for ------------------------------------------------------------------------- */
@@ -111,7 +118,7 @@ static int is_unusual(const struct nvt_process_end *end, uint32_t from, uint32_t
 enum waits {
     UNKNOWN,
     RUNS,
-    OUTSIDE, /* for something from outside, on purpose */
+    OUTSIDE, /* for something from outside, on purpose, or until a time */
     OTHERS,  /* for another thread */
     BLOCKED, /* for a file, a pipe, the other end of a connection */
 };
@@ -121,8 +128,9 @@ static enum waits kind_of(const char *call)
     const struct nvt_os_call_info *info = nvt_os_call_find(call);
     if (!*call || !strcmp(call, "running"))
         return *call ? RUNS : UNKNOWN;
-    if (info && (!strncmp(call, "accept", 6) ||
-                 (nvt_os_waits_outside(info) && info->kind != NVT_OS_NETWORK)))
+    if (nvt_os_has_deadline(call) ||
+        (info && (!strncmp(call, "accept", 6) ||
+                  (nvt_os_waits_outside(info) && info->kind != NVT_OS_NETWORK))))
         return OUTSIDE;
     return info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS) ? OTHERS : BLOCKED;
 }
@@ -148,12 +156,17 @@ static enum waits waits_of(const struct nvt_trace *trace, uint32_t thread)
     return kind_of(nvt_name(trace, trace->threads.waits[thread]));
 }
 
-/* Whether another thread of the process may bring what one waits for: it runs, or waits for something from outside; or that is unknown. */
-static int is_fed(const struct nvt_process_end *end, uint32_t thread)
+/* What other threads of the process do, one of which may bring what one waits for. */
+enum others { NOBODY, MAY, GO_ON };
+
+/* They go on if one runs, waits for something from outside, or has done anything meanwhile, or if that is unknown; they may if
+ * one waits for a file, a pipe or a connection. */
+static enum others others_of(const struct nvt_process_end *end, uint32_t thread)
 {
     const struct nvt_trace *trace = end->open->trace;
-    if (trace->processes.is_fed[end->process])
-        return 1;
+    enum others others = NOBODY;
+    if (trace->processes.is_fed[end->process] || nvt_others_go_on(end, thread))
+        return GO_ON;
     for (uint32_t i = 0; i < trace->threads.count; i++) {
         if (i == thread || trace->threads.process[i] != end->process ||
             trace->threads.tid[i] == trace->threads.tid[thread] ||
@@ -162,24 +175,29 @@ static int is_fed(const struct nvt_process_end *end, uint32_t thread)
         const enum waits waits = waits_of(trace, i);
         /* Who was not looked at as others were has ended, or is a collector's. */
         if (waits == UNKNOWN ? !trace->threads.waits[thread] : waits == RUNS || waits == OUTSIDE)
-            return 1;
+            return GO_ON;
+        if (waits == BLOCKED)
+            others = MAY;
     }
-    return 0;
+    return others;
 }
 
 /* --- the front --------------------------------------------------------------------------------------- */
 
-/* How sure it is that a thread hangs whose range takes unusually long: 0 it does not, 1 it may, 2 it is blocked. */
+/* How sure it is that a thread hangs whose range takes unusually long: 0 it does not; 1 it may, as what it waits for may come; 2 it
+ * is in MPI, or waits for threads none of which can go on. */
 static int judge_thread(const struct nvt_process_end *end, uint32_t from, uint32_t to)
 {
     const uint32_t thread = end->open->items[from].thread;
     const enum waits waits = waits_of(end->open->trace, thread);
+    const struct nvt_open_item *item = innermost(end->open, from, to);
     /* Libraries of MPI look all the time whether something has come, or wait as they like. */
-    if (innermost(end->open, from, to)->what == NVT_OPEN_MPI)
+    if (item && item->what == NVT_OPEN_MPI)
         return 2;
-    if (waits == OUTSIDE || (waits == OTHERS && is_fed(end, thread)))
-        return 0;
-    return waits == RUNS || waits == UNKNOWN ? 1 : 2;
+    if (waits != OTHERS)
+        return waits != OUTSIDE;
+    const enum others others = others_of(end, thread);
+    return others == GO_ON ? 0 : others == MAY ? 1 : 2;
 }
 
 int nvt_live_front(struct nvt_process_end *end)
@@ -187,12 +205,14 @@ int nvt_live_front(struct nvt_process_end *end)
     int most = 0;
     for (uint32_t at = end->first, behind; at < end->end; at = behind) {
         behind = nvt_open_thread_end(end->open, at);
-        if (nvt_known_until(end->open->trace, end->open->items[at].thread) < end->ended ||
-            !is_unusual(end, at, behind))
+        if (nvt_known_until(end->open->trace, end->open->items[at].thread) < end->ended)
+            continue;
+        /* A first evaluation is long, too; but not while no thread of the process can go on. */
+        const int sure = judge_thread(end, at, behind);
+        if (!is_unusual(end, at, behind, sure > 1))
             continue;
         const struct nvt_open_item *item = innermost(end->open, at, behind);
         const int is_mpi = item->what == NVT_OPEN_MPI;
-        const int sure = judge_thread(end, at, behind);
         if (!end->is_late || sure > most || (is_mpi && end->mpi == NVT_NONE)) {
             end->front_first = at;
             end->front_end = behind;

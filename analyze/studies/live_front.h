@@ -18,9 +18,10 @@ int nvt_goes_on(const struct nvt_process_end *end);
 
 /*
  * Sets front_first, front_end, mpi, is_late and is_sure of a process that goes on, and returns whether a thread of it hangs: its
- * innermost range or MPI call takes unusually long, and it waits for nothing that comes from outside, nor for another thread that runs
- * or waits for something from outside. is_late: such a range is there, whatever its thread waits for; is_sure: it is known to be
- * blocked.
+ * innermost range or MPI call takes unusually long, and it waits for nothing that comes from outside, not until a time, nor for another
+ * thread that runs, does something meanwhile or waits for something from outside. Where all threads wait for each other, a range around
+ * that counts, too. is_late: such a range is there, whatever its thread waits for; is_sure: it is in MPI, or no thread of the
+ * process can go on. All else may end by itself: it is possible only.
  */
 int nvt_live_front(struct nvt_process_end *end);
 

@@ -169,13 +169,22 @@ static int lives(const struct nvt_process_end *end, uint32_t item)
     return nvt_known_until(trace, end->open->items[item].thread) + NOTICED >= end->ended;
 }
 
+/* In MPI, in a range, in an OS call only, in nothing: 3 to 0. */
+static int weight(const struct nvt_open_items *open, uint32_t from, uint32_t to)
+{
+    int has_range = 0;
+    for (uint32_t i = from; i < to; i++)
+        has_range |= open->items[i].what != NVT_OPEN_OS;
+    return mpi_of(open, from, to) != NVT_NONE ? 3 : has_range ? 2 : to > from;
+}
+
 static void find_front(struct nvt_process_end *end)
 {
     for (uint32_t at = end->first, behind; at < end->end; at = behind) {
         behind = nvt_open_thread_end(end->open, at);
         uint32_t mpi = mpi_of(end->open, at, behind);
-        int is_first = end->front_first == end->front_end;
-        if (!lives(end, at) || (!is_first && (mpi == NVT_NONE || end->mpi != NVT_NONE)))
+        if (!lives(end, at) ||
+            weight(end->open, at, behind) <= weight(end->open, end->front_first, end->front_end))
             continue;
         end->front_first = at;
         end->front_end = behind;
@@ -188,8 +197,7 @@ static int waits_outside(const struct nvt_os_call_info *info)
     return info && nvt_os_waits_outside(info);
 }
 
-/* Whether another thread of the process is about: it waits for something from outside, or has done anything since `last`. */
-static int is_fed(const struct nvt_process_end *end, uint32_t thread)
+int nvt_others_go_on(const struct nvt_process_end *end, uint32_t thread)
 {
     const struct nvt_trace *trace = end->open->trace;
     const struct nvt_os_calls *calls = &trace->os_calls;
@@ -210,7 +218,7 @@ static int waits_for_work(const struct nvt_process_end *end, uint32_t call)
 {
     struct nvt_waits waits = {.trace = NULL};
     int is_idle = !nvt_waits_make(&waits, end->open->trace) && waits.what[call] == NVT_WAIT_WORK &&
-                  is_fed(end, end->open->trace->os_calls.thread[call]);
+                  nvt_others_go_on(end, end->open->trace->os_calls.thread[call]);
     nvt_waits_free(&waits);
     return is_idle;
 }
@@ -228,12 +236,38 @@ static int is_meant(const struct nvt_process_end *end)
             waits_for_work(end, item->row));
 }
 
-static int has_range(const struct nvt_process_end *end)
+/* Whether another thread of the process is in no OS call as it ends: it computes. */
+static int computes(const struct nvt_process_end *end, uint32_t thread)
 {
-    for (uint32_t i = end->front_first; i < end->front_end; i++)
-        if (end->open->items[i].what != NVT_OPEN_OS)
+    const struct nvt_trace *trace = end->open->trace;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    for (uint32_t i = 0; i < trace->threads.count; i++) {
+        int is_in_call = i == thread || trace->threads.process[i] != end->process ||
+                         nvt_known_until(trace, i) < end->ended;
+        for (uint32_t k = calls->count; k > 0 && !is_in_call; k--)
+            is_in_call = calls->thread[k - 1] == i && calls->flags[k - 1] & NVT_RANGE_UNCLOSED;
+        if (!is_in_call)
             return 1;
+    }
     return 0;
+}
+
+/* Whether the thread in front is known to be blocked, by nothing that ends by itself and with no other thread of its process that
+ * computes, sleeps or goes on. Without OS calls that is not known, and not doubted. */
+static int is_blocked(const struct nvt_process_end *end)
+{
+    const struct nvt_trace *trace = end->open->trace;
+    const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
+    if (end->mpi != NVT_NONE || !trace->os_calls.count)
+        return 1;
+    if (item->what != NVT_OPEN_OS)
+        return 0;
+    const char *call = nvt_name(trace, item->name);
+    const struct nvt_os_call_info *info = nvt_os_call_find(call);
+    if (nvt_os_has_deadline(call))
+        return 0;
+    return !info || (info->kind != NVT_OS_LOCKS && info->kind != NVT_OS_THREADS) ||
+           (!nvt_others_go_on(end, item->thread) && !computes(end, item->thread));
 }
 
 /* Of few events the pauses are not known: in a call of MPI, then, all of its time before counts as one. */
@@ -262,11 +296,14 @@ static void judge(struct nvt_process_end *end)
     find_front(end);
     end->goes_on = nvt_goes_on(end);
     end->is_sure = 1;
-    if (end->goes_on)
+    if (end->goes_on) {
         end->stands = is_still(end) && nvt_live_front(end);
-    else
-        end->stands =
-            end->front_first < end->front_end && has_range(end) && is_still(end) && !is_meant(end);
+        return;
+    }
+    end->stands =
+        weight(end->open, end->front_first, end->front_end) > 1 && is_still(end) && !is_meant(end);
+    if (end->stands)
+        end->is_sure = is_blocked(end);
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------- */

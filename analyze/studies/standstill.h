@@ -21,7 +21,7 @@ struct nvt_process_end {
     uint32_t process, rank;            /* rank: NVT_NONE unknown */
     uint32_t first, end;               /* its items */
     uint32_t front_first,
-        front_end; /* those of one thread: of the one in MPI, else of the main one, else of the first */
+        front_end; /* those of one thread: of the first in MPI, else in a range, else of the first at all */
     uint32_t mpi; /* the MPI call before, a row, NVT_NONE */
     uint64_t
         earlier; /* events before the front of the trace was cut off, which `events` has, too */
@@ -35,8 +35,8 @@ struct nvt_process_end {
     int stands;    /* it hangs, and neither sleeps nor waits for input from outside */
     int goes_on;   /* behind what is recorded of it: what hangs then is live_front.h's to judge, */
     int is_late;   /* and whether it is in something that takes unusually long, */
-    int is_sure;   /* and is known to be blocked there */
-    int is_over;   /* it has ended long before others of the run */
+    int is_sure; /* what it waits for cannot come from a thread that goes on, nor by itself at a time */
+    int is_over; /* it has ended long before others of the run */
 };
 
 /* Zero-initialise; release with nvt_process_ends_free. */
@@ -51,6 +51,9 @@ struct nvt_process_ends {
 int nvt_process_ends_make(struct nvt_process_ends *ends, const struct nvt_input *input,
                           const size_t *numbers, size_t run);
 void nvt_process_ends_free(struct nvt_process_ends *ends);
+
+/* Whether another thread of the process is about: it waits for something from outside, or has done anything since `last`. */
+int nvt_others_go_on(const struct nvt_process_end *end, uint32_t thread);
 
 /* For how long nothing more happened in a process. */
 static inline int64_t nvt_still_ns(const struct nvt_process_end *end)
