@@ -91,6 +91,13 @@ static inline int nvt_os_waits_outside(const struct nvt_os_call_info *call)
            call->kind == NVT_OS_PROCESSES || call->kind == NVT_OS_NETWORK;
 }
 
+/* Whether a thread in it is idle on purpose: it sleeps, or waits for a request or another process. */
+static inline int nvt_os_is_idle(const struct nvt_os_call_info *call)
+{
+    return (nvt_os_waits_outside(call) && call->kind != NVT_OS_NETWORK) ||
+           !strncmp(call->name, "accept", 6);
+}
+
 /* Whether a wait for other threads ends by itself at a time: sem_timedwait, pthread_cond_clockwait, "futex with a timeout". */
 static inline int nvt_os_has_deadline(const char *name)
 {

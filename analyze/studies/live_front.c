@@ -96,21 +96,21 @@ static int is_in_iteration(const struct nvt_open_items *open, uint32_t from, uin
     return 0;
 }
 
-/* Whether the innermost range or MPI call takes unusually long, or any around it. */
-static int is_unusual(const struct nvt_process_end *end, uint32_t from, uint32_t to, int is_any)
+/* What takes unusually long of a thread: nothing, a range or MPI call around the innermost one, or that one. */
+enum unusual { USUAL, AROUND, INNERMOST };
+
+static enum unusual unusual_of(const struct nvt_process_end *end, uint32_t from, uint32_t to)
 {
-    const struct nvt_open_item *item = innermost(end->open, from, to);
-    if (!item || !is_in_iteration(end->open, from, to))
-        return 0;
+    const struct nvt_open_item *last = innermost(end->open, from, to), *item = last;
+    if (!last || !is_in_iteration(end->open, from, to))
+        return USUAL;
     for (; item >= &end->open->items[from]; item--) {
         const struct alike alike = alike_of(end->open->trace, end->process, item);
         if (alike.count >= NVT_LIVE_ALIKE &&
             (end->ended - item->begun) / NVT_LIVE_TIMES >= alike.longest)
-            return 1;
-        if (!is_any)
-            break;
+            return item == last ? INNERMOST : AROUND;
     }
-    return 0;
+    return USUAL;
 }
 
 /* --- what a thread waits for ------------------------------------------------------------------------- */
@@ -128,9 +128,7 @@ static enum waits kind_of(const char *call)
     const struct nvt_os_call_info *info = nvt_os_call_find(call);
     if (!*call || !strcmp(call, "running"))
         return *call ? RUNS : UNKNOWN;
-    if (nvt_os_has_deadline(call) ||
-        (info && (!strncmp(call, "accept", 6) ||
-                  (nvt_os_waits_outside(info) && info->kind != NVT_OS_NETWORK))))
+    if (nvt_os_has_deadline(call) || (info && nvt_os_is_idle(info)))
         return OUTSIDE;
     return info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS) ? OTHERS : BLOCKED;
 }
@@ -207,9 +205,10 @@ int nvt_live_front(struct nvt_process_end *end)
         behind = nvt_open_thread_end(end->open, at);
         if (nvt_known_until(end->open->trace, end->open->items[at].thread) < end->ended)
             continue;
+        const enum unusual unusual = unusual_of(end, at, behind);
+        const int sure = unusual == USUAL ? 0 : judge_thread(end, at, behind);
         /* A first evaluation is long, too; but not while no thread of the process can go on. */
-        const int sure = judge_thread(end, at, behind);
-        if (!is_unusual(end, at, behind, sure > 1))
+        if (unusual == USUAL || (unusual == AROUND && sure < 2))
             continue;
         const struct nvt_open_item *item = innermost(end->open, at, behind);
         const int is_mpi = item->what == NVT_OPEN_MPI;

@@ -230,10 +230,7 @@ static int is_meant(const struct nvt_process_end *end)
     const struct nvt_open_item *item = &end->open->items[end->front_end - 1];
     const struct nvt_os_call_info *info =
         item->what == NVT_OPEN_OS ? nvt_os_call_find(nvt_name(trace, item->name)) : NULL;
-    return end->mpi == NVT_NONE && info &&
-           (info->kind == NVT_OS_SLEEPS || info->kind == NVT_OS_POLL ||
-            info->kind == NVT_OS_PROCESSES || !strncmp(info->name, "accept", 6) ||
-            waits_for_work(end, item->row));
+    return end->mpi == NVT_NONE && info && (nvt_os_is_idle(info) || waits_for_work(end, item->row));
 }
 
 /* Whether another thread of the process is in no OS call as it ends: it computes. */
