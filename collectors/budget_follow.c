@@ -70,7 +70,7 @@ static void write_part(struct nvt_budget_follow *follow, struct nvt_recorder *re
 static void see_to_decider(struct nvt_control *control)
 {
     int32_t decider = atomic_load(&control->decider);
-    if (!decider || nvt_process_is(decider, nvt_process_start(decider)) ||
+    if (!decider || nvt_process_lives(decider) ||
         !atomic_compare_exchange_strong(&control->decider, &decider, 0))
         return;
     atomic_store(&control->window, NVT_WINDOW_BEFORE);

@@ -238,8 +238,7 @@ static int ask(int descriptor, const struct nvt_ctl_session *session, const char
 static int fail_unreached(const struct nvt_ctl_session *session, int cause, struct nvt_error *err)
 {
     /* Its socket is closed a moment before it is seen to have ended. */
-    if (cause == ECONNREFUSED ||
-        !nvt_process_is(session->recorder, nvt_process_start(session->recorder)))
+    if (cause == ECONNREFUSED || !nvt_process_lives(session->recorder))
         return nvt_fail(err, "the recorder (process %d) has ended", session->recorder);
     if (cause == ENOENT)
         return nvt_fail(err, "the recorder (process %d) cannot be asked: %.250s was removed",

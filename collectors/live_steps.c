@@ -117,7 +117,7 @@ static void leave_out_dead(struct nvt_control *control)
 {
     for (int i = 0; i < NVT_STEPPERS; i++) {
         const int32_t pid = atomic_load(&control->stepper[i]);
-        if (pid && !nvt_process_is(pid, nvt_process_start(pid)))
+        if (pid && !nvt_process_lives(pid))
             nvt_steppers_leave(control, i, pid);
     }
 }

@@ -29,4 +29,10 @@ uint64_t nvt_process_start(int pid);
 /* Whether a process of that number lives that started then; where the start cannot be read, whether one of that number does. */
 int nvt_process_is(int pid, uint64_t start);
 
+/* Whether a process of that number lives, whenever it started. */
+static inline int nvt_process_lives(int pid)
+{
+    return nvt_process_is(pid, nvt_process_start(pid));
+}
+
 #endif

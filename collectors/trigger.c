@@ -157,7 +157,7 @@ static int is_going_on(const struct nvt_control *control, int place)
 {
     const int32_t process = atomic_load(&control->running[place].process);
     return atomic_load(&control->running[place].began) >= atomic_load(&control->opened) &&
-           nvt_process_is(process, nvt_process_start(process));
+           nvt_process_lives(process);
 }
 
 /* One that is too long already, and may hang. It is taken once; a process that has ended leaves its place to others. */
