@@ -103,6 +103,21 @@ static void a_process_whose_threads_wait_for_each_other(void **state)
                  "pthread_mutex_lock 0x7f10 (8.00 s)");
 }
 
+/* A handler of a signal may wait within a call that waits: that is one thread, and the other one computes. */
+static void a_thread_that_waits_twice_is_one(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    steps(&maker, 10);
+    new_thread(&maker, 2);
+    open_range(&maker, maker.thread, "save");
+    open_call(&maker, maker.thread, "pthread_join", NULL, 0);
+    open_call(&maker, maker.thread, "sem_wait", NULL, 0x7f10);
+    stop(&maker, 8 * S, 1);
+    expect(&maker, 8 * S, "process 1 has made no progress for 8.00 s, in sem_wait",
+           PACE(11) "; process 1: save (8.00 s) > sem_wait 0x7f10 (8.00 s)");
+}
+
 static void one_that_waits_for_a_file_names_it(void **state)
 {
     (void)state;
@@ -560,6 +575,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_whose_threads_wait_for_each_other),
+        cmocka_unit_test(a_thread_that_waits_twice_is_one),
         cmocka_unit_test(one_that_waits_for_a_file_names_it),
         cmocka_unit_test(one_with_nothing_but_ranges),
         cmocka_unit_test(consumers_without_work_are_idle),

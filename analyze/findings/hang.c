@@ -271,18 +271,13 @@ static int all_wait(const struct nvt_process_end *end)
 {
     const struct nvt_trace *trace = end->open->trace;
     uint32_t waiting = 0, threads = 0;
-    for (uint32_t i = 0; i < trace->threads.count; i++)
-        threads += trace->threads.process[i] == end->process &&
-                   nvt_known_until(trace, i) + NVT_STILL_NS >= end->ended;
-    for (uint32_t i = 0; i < trace->os_calls.count; i++) {
-        uint32_t thread = trace->os_calls.thread[i];
-        if (!(trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED) ||
-            trace->threads.process[thread] != end->process ||
-            nvt_known_until(trace, thread) + NVT_STILL_NS < end->ended)
+    for (uint32_t i = 0; i < trace->threads.count; i++) {
+        if (trace->threads.process[i] != end->process ||
+            nvt_known_until(trace, i) + NVT_STILL_NS < end->ended)
             continue;
-        const struct nvt_os_call_info *info =
-            nvt_os_call_find(nvt_name(trace, trace->os_calls.name[i]));
-        waiting += info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS);
+        const struct nvt_os_call_info *call = nvt_open_call(end->open, i);
+        waiting += call && (call->kind == NVT_OS_LOCKS || call->kind == NVT_OS_THREADS);
+        threads++;
     }
     return threads > 1 && waiting == threads;
 }

@@ -133,25 +133,12 @@ static enum waits kind_of(const char *call)
     return info && (info->kind == NVT_OS_LOCKS || info->kind == NVT_OS_THREADS) ? OTHERS : BLOCKED;
 }
 
-/* The OS call that has not ended of a thread, a row; NVT_NONE. */
-static uint32_t call_of(const struct nvt_trace *trace, uint32_t thread)
-{
-    uint32_t call = NVT_NONE;
-    const int64_t until = nvt_known_until(trace, thread);
-    for (uint32_t i = 0; i < trace->os_calls.count; i++)
-        if (trace->os_calls.thread[i] == thread && trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED &&
-            trace->os_calls.start[i] <= until)
-            call = i;
-    return call;
-}
-
 /* As the recorder saw it as the recording ended; else by its last OS call. */
-static enum waits waits_of(const struct nvt_trace *trace, uint32_t thread)
+static enum waits waits_of(const struct nvt_open_items *open, uint32_t thread)
 {
-    const uint32_t call = trace->threads.waits[thread] ? NVT_NONE : call_of(trace, thread);
-    if (call != NVT_NONE)
-        return kind_of(nvt_name(trace, trace->os_calls.name[call]));
-    return kind_of(nvt_name(trace, trace->threads.waits[thread]));
+    const struct nvt_trace *trace = open->trace;
+    const uint32_t call = open->threads[thread].call, seen = trace->threads.waits[thread];
+    return kind_of(nvt_name(trace, seen || call == NVT_NONE ? seen : trace->os_calls.name[call]));
 }
 
 /* What other threads of the process do, one of which may bring what one waits for. */
@@ -170,7 +157,7 @@ static enum others others_of(const struct nvt_process_end *end, uint32_t thread)
             trace->threads.tid[i] == trace->threads.tid[thread] ||
             nvt_known_until(trace, i) < end->ended)
             continue;
-        const enum waits waits = waits_of(trace, i);
+        const enum waits waits = waits_of(end->open, i);
         /* Who was not looked at as others were has ended, or is a collector's. */
         if (waits == UNKNOWN ? !trace->threads.waits[thread] : waits == RUNS || waits == OUTSIDE)
             return GO_ON;
@@ -187,7 +174,7 @@ static enum others others_of(const struct nvt_process_end *end, uint32_t thread)
 static int judge_thread(const struct nvt_process_end *end, uint32_t from, uint32_t to)
 {
     const uint32_t thread = end->open->items[from].thread;
-    const enum waits waits = waits_of(end->open->trace, thread);
+    const enum waits waits = waits_of(end->open, thread);
     const struct nvt_open_item *item = innermost(end->open, from, to);
     /* Libraries of MPI look all the time whether something has come, or wait as they like. */
     if (item && item->what == NVT_OPEN_MPI)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../lib/mpi_payload.h"
-#include "../../lib/os_calls.h"
 #include "../../lib/text.h"
 #include "../../lib/quantity_text.h"
 #include "hot_functions.h"
@@ -119,73 +118,70 @@ static void add_call(struct nvt_open_items *open, struct carried *carried, uint3
         item->begun = carried_since(open->trace, carried, item, item->begun);
 }
 
-/* What is open on a thread, or on any of a process: what an item may be, and a call of the system on its main thread. */
+/* Of what a thread began after the last moment that is known of it, nothing was open then. */
+static void find_calls(struct nvt_open_items *open)
+{
+    const struct nvt_trace *trace = open->trace;
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    const int is_limited = open->at_stop && nvt_trace_meta(trace, "recorded");
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        open->threads[i] = (struct nvt_open_thread){NVT_NONE, 0, INT64_MIN};
+    for (uint32_t i = 0; i < calls->count; i++) {
+        struct nvt_open_thread *thread = &open->threads[calls->thread[i]];
+        if (!(calls->flags[i] & NVT_RANGE_UNCLOSED))
+            thread->returned = calls->end[i] > thread->returned ? calls->end[i] : thread->returned;
+        else if (!is_limited || calls->start[i] <= nvt_known_until(trace, calls->thread[i]))
+            thread->call = i;
+    }
+}
+
+const struct nvt_os_call_info *nvt_open_call(const struct nvt_open_items *open, uint32_t thread)
+{
+    const struct nvt_trace *trace = open->trace;
+    const uint32_t call = open->threads[thread].call;
+    return call == NVT_NONE ? NULL : nvt_os_call_find(nvt_name(trace, trace->os_calls.name[call]));
+}
+
+/* What is open in a process: what an item may be, and an OS call on its main thread. */
 enum { HAS_ITEM = 1, HAS_MAIN = 2 };
 
-/* Whether a thread's call of the system is told: behind what else is open there; in a process that ended within something,
- * on the main thread, and on others that wait for a lock, or, where nothing else is open, for a file: so hangs look. */
-static int tells_call(const struct nvt_trace *trace, const uint8_t *threads,
-                      const uint8_t *processes, uint32_t call)
+/* Whether a thread's OS call is told: behind what else is open there; in a process that ended within something, on the
+ * main thread, and on others that wait for a lock, or, where nothing else is open, for a file: so hangs look. */
+static int tells_call(const struct nvt_open_items *open, uint32_t thread, uint8_t process)
 {
-    uint32_t thread = trace->os_calls.thread[call];
-    uint8_t process = processes[trace->threads.process[thread]];
-    const struct nvt_os_call_info *info =
-        nvt_os_call_find(nvt_name(trace, trace->os_calls.name[call]));
-    if (threads[thread] & HAS_ITEM)
+    const struct nvt_os_call_info *info = nvt_open_call(open, thread);
+    if (open->threads[thread].has_item)
         return 1;
     if (!process)
         return 0;
-    return nvt_is_main_thread(trace, thread) ||
+    return nvt_is_main_thread(open->trace, thread) ||
            (info &&
             (info->kind == NVT_OS_LOCKS || (info->kind == NVT_OS_FILES && !(process & HAS_ITEM))));
 }
 
-/* The last call of the system that each thread began and that never returned, NVT_NONE without any. */
-static void find_last_calls(const struct nvt_open_items *open, uint32_t *last)
-{
-    const struct nvt_trace *trace = open->trace;
-    memset(last, 0xff, trace->threads.count * sizeof(*last)); /* NVT_NONE */
-    for (uint32_t i = 0; i < trace->os_calls.count; i++)
-        if (trace->os_calls.flags[i] & NVT_RANGE_UNCLOSED &&
-            (!open->at_stop || !nvt_trace_meta(trace, "recorded") ||
-             trace->os_calls.start[i] <= nvt_known_until(trace, trace->os_calls.thread[i])))
-            last[trace->os_calls.thread[i]] = i;
-}
-
-static void add_os_calls(struct nvt_open_items *open, const uint32_t *last, uint8_t *threads,
-                         uint8_t *processes)
+/* There is room for one of each thread. 0, or -1 when out of memory. */
+static int add_os_calls(struct nvt_open_items *open)
 {
     const struct nvt_trace *trace = open->trace;
     const struct nvt_os_calls *calls = &trace->os_calls;
+    uint8_t *processes = calloc((size_t)trace->processes.count + 1, 1);
+    if (!processes)
+        return -1;
     for (uint32_t i = 0; i < open->count; i++) {
-        threads[open->items[i].thread] |= HAS_ITEM;
+        open->threads[open->items[i].thread].has_item = 1;
         processes[nvt_open_process(open, i)] |= HAS_ITEM;
     }
     for (uint32_t i = 0; i < trace->threads.count; i++)
-        if (last[i] != NVT_NONE && nvt_is_main_thread(trace, i))
+        if (open->threads[i].call != NVT_NONE && nvt_is_main_thread(trace, i))
             processes[trace->threads.process[i]] |= HAS_MAIN;
-    for (uint32_t i = 0; i < trace->threads.count; i++)
-        if (last[i] != NVT_NONE && tells_call(trace, threads, processes, last[i]))
-            open->items[open->count++] = (struct nvt_open_item){i, calls->name[last[i]], last[i],
-                                                                NVT_OPEN_OS, calls->start[last[i]]};
-}
-
-/* There is room for one of each thread. 0, or -1 when out of memory. */
-static int find_os_calls(struct nvt_open_items *open)
-{
-    const struct nvt_trace *trace = open->trace;
-    uint32_t *last = malloc(((size_t)trace->threads.count + 1) * sizeof(*last));
-    uint8_t *threads = calloc((size_t)trace->threads.count + 1, 1);
-    uint8_t *processes = calloc((size_t)trace->processes.count + 1, 1);
-    int failed = !last || !threads || !processes;
-    if (!failed) {
-        find_last_calls(open, last);
-        add_os_calls(open, last, threads, processes);
+    for (uint32_t i = 0; i < trace->threads.count; i++) {
+        const uint32_t call = open->threads[i].call;
+        if (call != NVT_NONE && tells_call(open, i, processes[trace->threads.process[i]]))
+            open->items[open->count++] =
+                (struct nvt_open_item){i, calls->name[call], call, NVT_OPEN_OS, calls->start[call]};
     }
-    free(last);
-    free(threads);
     free(processes);
-    return failed ? -1 : 0;
+    return 0;
 }
 
 static int find(struct nvt_open_items *open, const struct nvt_trace *trace, int at_stop)
@@ -198,7 +194,8 @@ static int find(struct nvt_open_items *open, const struct nvt_trace *trace, int 
     for (uint32_t i = 0; i < trace->mpi_calls.count; i++)
         count += is_open_call(open, i) != 0;
     open->items = calloc(count + 1, sizeof(*open->items));
-    int failed = !carried.taken || !open->items ||
+    open->threads = calloc((size_t)trace->threads.count + 1, sizeof(*open->threads));
+    int failed = !carried.taken || !open->items || !open->threads ||
                  nvt_buckets_make(&carried.threads, trace->carried.thread, trace->threads.count,
                                   NULL, trace->carried.count);
     for (uint32_t i = 0; i < trace->ranges.count && !failed; i++)
@@ -207,7 +204,9 @@ static int find(struct nvt_open_items *open, const struct nvt_trace *trace, int 
     for (uint32_t i = 0; i < trace->mpi_calls.count && !failed; i++)
         if (is_open_call(open, i))
             add_call(open, &carried, i);
-    failed = failed || (trace->os_calls.count && find_os_calls(open));
+    if (!failed)
+        find_calls(open);
+    failed = failed || add_os_calls(open);
     if (!failed)
         qsort_r(open->items, open->count, sizeof(*open->items), compare, (void *)trace);
     nvt_buckets_free(&carried.threads);
@@ -303,5 +302,6 @@ uint32_t nvt_open_thread_end(const struct nvt_open_items *open, uint32_t from)
 void nvt_open_items_free(struct nvt_open_items *open)
 {
     free(open->items);
+    free(open->threads);
     *open = (struct nvt_open_items){0};
 }

@@ -6,6 +6,7 @@
 #define NVT_OPEN_ITEMS_H
 
 #include "../../lib/buffer.h"
+#include "../../lib/os_calls.h"
 #include "../model/trace.h"
 
 /* Whether a range was never ended. One that a recording on request left open as it stopped is none: its thread may have gone on. */
@@ -20,12 +21,20 @@ struct nvt_open_item {
     int64_t begun; /* ns; before what the trace has, it may be */
 };
 
+/* What a thread's OS calls say of it. */
+struct nvt_open_thread {
+    uint32_t call;    /* the last one that it began and never ended, a row; NVT_NONE */
+    int has_item;     /* a range or an MPI call of it is open, too */
+    int64_t returned; /* when it last came out of one, ns; INT64_MIN: it never did */
+};
+
 /* By process, thread (the main one first) and begin: each item of a thread lies in the one before it. */
 struct nvt_open_items {
     const struct nvt_trace *trace;
     int at_stop; /* what was open when a recording on request was stopped counts, too */
     struct nvt_open_item *items;
     uint32_t count;
+    struct nvt_open_thread *threads; /* by row of `threads` */
 };
 
 /*
@@ -42,6 +51,9 @@ static inline uint32_t nvt_open_process(const struct nvt_open_items *open, uint3
 {
     return open->trace->threads.process[open->items[item].thread];
 }
+
+/* What is known of the OS call that a thread had not come out of; NULL: it was in none, or in one that is not in the table. */
+const struct nvt_os_call_info *nvt_open_call(const struct nvt_open_items *open, uint32_t thread);
 
 /* Behind the last item of the thread of item `from`. */
 uint32_t nvt_open_thread_end(const struct nvt_open_items *open, uint32_t from);

@@ -192,22 +192,15 @@ static void find_front(struct nvt_process_end *end)
     }
 }
 
-static int waits_outside(const struct nvt_os_call_info *info)
-{
-    return info && nvt_os_waits_outside(info);
-}
-
 int nvt_others_go_on(const struct nvt_process_end *end, uint32_t thread)
 {
     const struct nvt_trace *trace = end->open->trace;
-    const struct nvt_os_calls *calls = &trace->os_calls;
-    for (uint32_t i = 0; i < calls->count; i++) {
-        uint32_t other = calls->thread[i];
-        if (other == thread || trace->threads.process[other] != end->process)
+    for (uint32_t i = 0; i < trace->threads.count; i++) {
+        if (i == thread || trace->threads.process[i] != end->process)
             continue;
-        if (calls->flags[i] & NVT_RANGE_UNCLOSED
-                ? waits_outside(nvt_os_call_find(nvt_name(trace, calls->name[i])))
-                : calls->end[i] > end->last + NVT_STILL_NS / 5)
+        const struct nvt_os_call_info *call = nvt_open_call(end->open, i);
+        if ((call && nvt_os_waits_outside(call)) ||
+            end->open->threads[i].returned > end->last + NVT_STILL_NS / 5)
             return 1;
     }
     return 0;
@@ -237,15 +230,10 @@ static int is_meant(const struct nvt_process_end *end)
 static int computes(const struct nvt_process_end *end, uint32_t thread)
 {
     const struct nvt_trace *trace = end->open->trace;
-    const struct nvt_os_calls *calls = &trace->os_calls;
-    for (uint32_t i = 0; i < trace->threads.count; i++) {
-        int is_in_call = i == thread || trace->threads.process[i] != end->process ||
-                         nvt_known_until(trace, i) < end->ended;
-        for (uint32_t k = calls->count; k > 0 && !is_in_call; k--)
-            is_in_call = calls->thread[k - 1] == i && calls->flags[k - 1] & NVT_RANGE_UNCLOSED;
-        if (!is_in_call)
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (i != thread && trace->threads.process[i] == end->process &&
+            nvt_known_until(trace, i) >= end->ended && end->open->threads[i].call == NVT_NONE)
             return 1;
-    }
     return 0;
 }
 
