@@ -307,7 +307,7 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side, const struct nv
 
 char *nvt_compared_configuration(const struct nvt_input_trace *from)
 {
-    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    const struct nvt_record *record = nvt_record_of_trace(from);
     const char *named = nvt_trace_meta(from->trace, "configuration");
     char *both = NULL, *axes = !record            ? strdup(named ? named : "")
                                : from->is_by_name ? nvt_record_sorted_axes(record, NULL)

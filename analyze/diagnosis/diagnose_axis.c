@@ -84,9 +84,11 @@ int nvt_axis_missing(const struct nvt_input *input, const char *by, struct nvt_b
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t record = 0; record < input->runs[i]->count; record++)
             add_value(&input->runs[i]->records[record], by, values, &count);
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].runs)
-            add_value(&input->traces[i].runs->records[input->traces[i].record], by, values, &count);
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_record *record = nvt_record_of_trace(&input->traces[i]);
+        if (record)
+            add_value(record, by, values, &count);
+    }
     if (count >= LEAST_VALUES)
         return 0;
     return nvt_buffer_printf(lines, "%zu value%s of %s above 0 in the runs: %s\n", count,

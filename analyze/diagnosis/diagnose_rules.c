@@ -187,7 +187,7 @@ static int is_varied(const struct nvt_runs *runs, const struct nvt_record *recor
 void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
 {
     static const char *const conditions[] = {"backend", "collect", "warmup", "repeat"};
-    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    const struct nvt_record *record = nvt_record_of_trace(from);
     char *configuration = record ? nvt_record_configuration(record) : NULL;
     if (!configuration) {
         snprintf(out, size, "%s", from->trace->path);

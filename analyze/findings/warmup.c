@@ -76,9 +76,10 @@ static struct warmups find_warmups(const struct nvt_view *view, const struct slo
 /* How many the run had: those on record, or what its row tells. */
 static uint32_t count_warmups(const struct nvt_view *view, const struct warmups *found)
 {
-    if (found->count || !view->input->runs)
+    const struct nvt_record *record = nvt_record_of_trace(view->input);
+    if (found->count || !record)
         return found->count;
-    double told = nvt_record_number(&view->input->runs->records[view->input->record], "warmup");
+    const double told = nvt_record_number(record, "warmup");
     return told > 0 && told < UINT32_MAX / 2 ? (uint32_t)told : 0;
 }
 

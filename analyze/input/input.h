@@ -45,6 +45,13 @@ static inline int nvt_input_is_own(const struct nvt_input_trace *from)
     return !from->runs || from->is_by_name;
 }
 
+/* The record of a run directory that a trace belongs to; NULL: it has none. */
+static inline const struct nvt_record *nvt_record_of_trace(const struct nvt_input_trace *from)
+{
+    return from->runs && from->record < from->runs->count ? &from->runs->records[from->record]
+                                                          : NULL;
+}
+
 /* Whether names of ranges that are alike but for numbers become one: always, or where a trace has more than NVT_MANY_NAMES,
    which a note says. */
 enum nvt_grouping { NVT_GROUP_NONE, NVT_GROUP_MANY, NVT_GROUP_ALL };

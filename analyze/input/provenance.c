@@ -42,23 +42,23 @@ static void merge(struct nvt_provenance *common, const struct nvt_provenance *mo
 }
 
 /* Of a run directory: what the trace's row says, and for what it does not say, the directory. */
-static struct nvt_provenance row_provenance(const struct nvt_runs *runs, size_t record)
+static struct nvt_provenance row_provenance(const struct nvt_input_trace *from)
 {
-    struct nvt_provenance from = nvt_runs_provenance(runs);
-    const struct nvt_record *row = record < runs->count ? &runs->records[record] : NULL;
+    struct nvt_provenance said = nvt_runs_provenance(from->runs);
+    const struct nvt_record *row = nvt_record_of_trace(from);
     const char *backend = row ? nvt_record_text(row, "backend") : NULL;
     const char *device = row ? nvt_record_text(row, "device") : NULL;
     const char *date = row ? nvt_record_text(row, "date") : NULL;
-    from.backend = backend ? backend : from.backend;
-    from.device = device ? device : from.device;
-    from.date = date ? date : from.date;
-    return from;
+    said.backend = backend ? backend : said.backend;
+    said.device = device ? device : said.device;
+    said.date = date ? date : said.date;
+    return said;
 }
 
 struct nvt_provenance nvt_input_trace_provenance(const struct nvt_input_trace *from)
 {
     struct nvt_provenance provenance =
-        from->runs ? row_provenance(from->runs, from->record)
+        from->runs ? row_provenance(from)
                    : (struct nvt_provenance){
                          .backend = nvt_trace_meta(from->trace, "backend"),
                          .device = nvt_trace_meta(from->trace, "device"),

@@ -26,8 +26,8 @@ uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process)
     if (process < processes->count && processes->rank[process] != NVT_NONE)
         return processes->rank[process];
     const char *fact = nvt_trace_meta(from->trace, "rank");
-    double number =
-        from->runs ? nvt_record_number(&from->runs->records[from->record], "rank") : NAN;
+    const struct nvt_record *record = nvt_record_of_trace(from);
+    const double number = record ? nvt_record_number(record, "rank") : NAN;
     if (fact && *fact >= '0' && *fact <= '9')
         return (uint32_t)strtoul(fact, NULL, 10);
     return number >= 0 && number < NVT_NONE ? (uint32_t)number
@@ -78,7 +78,7 @@ static uint32_t count_text(struct tally *tally, const char *text)
 /* What a trace was run with, as far as that is known, with a terminator: 0 or -1. */
 static int write_configuration(const struct nvt_input_trace *from, struct nvt_buffer *text)
 {
-    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    const struct nvt_record *record = nvt_record_of_trace(from);
     if (record && !from->is_by_name)
         return nvt_buffer_printf(text, "%p %zu", (const void *)from->runs, from->record);
     if (!record)

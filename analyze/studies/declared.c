@@ -103,9 +103,3 @@ enum nvt_roof nvt_declared_roof(const struct nvt_declared *work, const struct nv
         return roof_said(own);
     return word ? roof_said(word + strlen(precision)) : NVT_ROOF_FP32;
 }
-
-const struct nvt_record *nvt_record_of_trace(const struct nvt_input_trace *from)
-{
-    return from->runs && from->record < from->runs->count ? &from->runs->records[from->record]
-                                                          : NULL;
-}

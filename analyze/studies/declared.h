@@ -30,9 +30,6 @@ struct nvt_declared nvt_declared_in_name(const char *name, char **plain);
 enum nvt_roof nvt_declared_roof(const struct nvt_declared *work, const struct nvt_record *record,
                                 const char *configuration, const char *phase);
 
-/* The run's row of a trace; NULL: there is none. */
-const struct nvt_record *nvt_record_of_trace(const struct nvt_input_trace *from);
-
 /* Whether both numbers are said, and any is more than nothing. */
 int nvt_declared_is_work(const struct nvt_declared *work);
 

@@ -458,7 +458,7 @@ static int belongs(const struct nvt_input_trace *at, const struct nvt_input_trac
 static int begin(struct nvt_pipeline_view *view, struct beginning *beginning,
                  const struct nvt_input_trace *at, const struct rank *rank)
 {
-    const struct nvt_record *record = at->runs ? &at->runs->records[at->record] : NULL;
+    const struct nvt_record *record = nvt_record_of_trace(at);
     const char *axes = rank->configuration ? strchr(rank->configuration, ' ') : NULL;
     beginning->rank = *rank;
     beginning->has_rank = calloc((size_t)rank->of, 1);

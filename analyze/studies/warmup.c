@@ -217,9 +217,9 @@ struct nvt_warmups *nvt_warmups_of(const struct nvt_input *input, struct nvt_err
     int status = warmups ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_input_trace *from = &input->traces[i];
-        const char *level =
-            from->runs ? nvt_record_text(&from->runs->records[from->record], "collect") : NULL;
-        status = add_trace(warmups, from->trace, level, err);
+        const struct nvt_record *record = nvt_record_of_trace(from);
+        status = add_trace(warmups, from->trace, record ? nvt_record_text(record, "collect") : NULL,
+                           err);
     }
     for (size_t i = 0; warmups && i < warmups->count && !status; i++)
         if (judge(&warmups->studies[i]))

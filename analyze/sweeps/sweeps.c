@@ -125,11 +125,6 @@ struct members {
     struct nvt_strings *sweeps; /* "axis\nworkload\nrest" */
 };
 
-static const struct nvt_record *record_of(const struct nvt_input_trace *from)
-{
-    return from->runs ? &from->runs->records[from->record] : NULL;
-}
-
 /* The workload and its axes but one: malloc'ed, NULL when out of memory. */
 static char *rest_of(const struct nvt_record *record, const char *axis)
 {
@@ -145,8 +140,8 @@ static int add_member(struct members *members, const struct nvt_input_trace *fro
                       const struct nvt_member *axis)
 {
     struct nvt_buffer text = {0};
-    const char *workload = nvt_record_text(record_of(from), "workload");
-    char *rest = nvt_record_sorted_axes(record_of(from), axis->key);
+    const char *workload = nvt_record_text(nvt_record_of_trace(from), "workload");
+    char *rest = nvt_record_sorted_axes(nvt_record_of_trace(from), axis->key);
     uint32_t id = NVT_NO_STRING;
     if (rest && !nvt_buffer_printf(&text, "%s\n%s\n%s", axis->key, workload ? workload : "", rest))
         id = nvt_strings_add(members->sweeps, (const char *)text.data, text.size);
@@ -163,7 +158,7 @@ static int add_member(struct members *members, const struct nvt_input_trace *fro
 static int find_members(struct members *members, const struct nvt_input *input, const char *by)
 {
     for (size_t run = 0; run < input->trace_count; run++) {
-        const struct nvt_record *record = record_of(&input->traces[run]);
+        const struct nvt_record *record = nvt_record_of_trace(&input->traces[run]);
         for (size_t m = 0; record && m < record->axis_count; m++) {
             const struct nvt_member *axis = &record->members[record->axis_first + m];
             /* What is named twice is its first one. */
@@ -226,7 +221,8 @@ static int add_run(struct nvt_sweep *sweep, const struct member *members, size_t
 static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, size_t count)
 {
     const char *axis = members->axis->key;
-    struct nvt_sweep sweep = {.where = rest_of(record_of(members->from), axis), .axis = axis};
+    struct nvt_sweep sweep = {.where = rest_of(nvt_record_of_trace(members->from), axis),
+                              .axis = axis};
     int status = sweep.where ? 0 : -1;
     for (size_t i = 0; i < count && !status; i++) {
         const double n = members[i].axis->number;
