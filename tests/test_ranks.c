@@ -66,6 +66,7 @@ static void add(struct made *made, const char *path, uint32_t rank, const char *
     made->traces[at].trace = trace;
     made->input.traces = made->traces;
     made->runs.records = made->records;
+    made->runs.count = at + 1;
     if (!row)
         return;
     assert_int_equal(nvt_record_parse(&made->records[at], row, strlen(row), NULL), 0);
