@@ -105,8 +105,11 @@ const char *nvt_sql_heading(struct nvt_sql *sql, const char *heading, const char
 void nvt_sql_put_column(struct nvt_buffer *text, const char *name, const char *type,
                         const char *unit);
 
-/* Declare a table with that statement. SQLite's status. */
-int nvt_sql_declare(struct nvt_sql *sql, const char *statement);
+/* Declare a table with columns that were put behind a '('; frees `text`. SQLite's status. */
+int nvt_sql_declare(struct nvt_sql *sql, struct nvt_buffer *text);
+
+/* A virtual table that has nothing but its own memory is left: xDisconnect. */
+int nvt_sql_vtab_free(sqlite3_vtab *table);
 
 /* A virtual table fails: SQLITE_ERROR, and the message is SQLite's. */
 int nvt_sql_vtab_fail(sqlite3_vtab *table, const struct nvt_error *err);

@@ -25,9 +25,6 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
     (void)argc;
     (void)argv;
     (void)message;
-    struct vtab *vtab = sqlite3_malloc(sizeof(*vtab));
-    if (!vtab)
-        return SQLITE_NOMEM;
     (void)nvt_buffer_printf(&text, "CREATE TABLE x(");
     for (size_t i = 0; i < made->column_count; i++)
         nvt_sql_put_column(&text, made->columns[i].heading,
@@ -35,21 +32,12 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
                            : made->columns[i].type == NVT_REAL ? "REAL"
                                                                : "INTEGER",
                            made->columns[i].unit);
-    (void)nvt_buffer_append(&text, ")", 2);
-    int status = text.failed ? SQLITE_NOMEM : nvt_sql_declare(made->sql, (const char *)text.data);
-    nvt_buffer_free(&text);
-    if (status != SQLITE_OK) {
-        sqlite3_free(vtab);
-        return status;
-    }
+    const int status = nvt_sql_declare(made->sql, &text);
+    struct vtab *vtab = status == SQLITE_OK ? sqlite3_malloc(sizeof(*vtab)) : NULL;
+    if (!vtab)
+        return status == SQLITE_OK ? SQLITE_NOMEM : status;
     *vtab = (struct vtab){.made = made};
     *out = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int disconnect(sqlite3_vtab *vtab)
-{
-    sqlite3_free(vtab);
     return SQLITE_OK;
 }
 
@@ -169,8 +157,8 @@ static int rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
 static const sqlite3_module module = {.iVersion = 1,
                                       .xConnect = connect,
                                       .xBestIndex = choose,
-                                      .xDisconnect = disconnect,
-                                      .xDestroy = disconnect,
+                                      .xDisconnect = nvt_sql_vtab_free,
+                                      .xDestroy = nvt_sql_vtab_free,
                                       .xOpen = open_cursor,
                                       .xClose = close_cursor,
                                       .xFilter = filter,

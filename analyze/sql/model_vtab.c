@@ -41,30 +41,20 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
     (void)db;
     (void)argc;
     (void)message;
-    struct nvt_model_vtab *table = shown ? sqlite3_malloc(sizeof(*table)) : NULL;
-    if (!table)
-        return shown ? SQLITE_NOMEM : SQLITE_ERROR;
+    if (!shown)
+        return SQLITE_ERROR;
     (void)nvt_buffer_printf(&text, "CREATE TABLE x(");
     for (uint32_t i = 0; i < shown->count + shown->hidden; i++) {
         const struct nvt_shown_column *column = &shown->columns[i];
         nvt_sql_put_column(&text, column->name, nvt_shown_type(shown, column), column->unit);
         (void)nvt_buffer_printf(&text, "%s", i < shown->count ? "" : " HIDDEN");
     }
-    (void)nvt_buffer_append(&text, ")", 2);
-    int status = text.failed ? SQLITE_NOMEM : nvt_sql_declare(context, (const char *)text.data);
-    nvt_buffer_free(&text);
-    if (status != SQLITE_OK) {
-        sqlite3_free(table);
-        return status;
-    }
+    const int status = nvt_sql_declare(context, &text);
+    struct nvt_model_vtab *table = status == SQLITE_OK ? sqlite3_malloc(sizeof(*table)) : NULL;
+    if (!table)
+        return status == SQLITE_OK ? SQLITE_NOMEM : status;
     *table = (struct nvt_model_vtab){.sql = context, .shown = shown};
     *out = &table->base;
-    return SQLITE_OK;
-}
-
-static int disconnect(sqlite3_vtab *table)
-{
-    sqlite3_free(table);
     return SQLITE_OK;
 }
 
@@ -450,8 +440,8 @@ static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 static const sqlite3_module module = {.iVersion = 1,
                                       .xConnect = connect,
                                       .xBestIndex = nvt_model_plan,
-                                      .xDisconnect = disconnect,
-                                      .xDestroy = disconnect,
+                                      .xDisconnect = nvt_sql_vtab_free,
+                                      .xDestroy = nvt_sql_vtab_free,
                                       .xOpen = open_cursor,
                                       .xClose = close_cursor,
                                       .xFilter = filter,

@@ -55,12 +55,21 @@ static int authorize(void *context, int action, const char *first, const char *s
     }
 }
 
-int nvt_sql_declare(struct nvt_sql *sql, const char *statement)
+int nvt_sql_declare(struct nvt_sql *sql, struct nvt_buffer *text)
 {
+    (void)nvt_buffer_append(text, ")", 2);
     sql->is_declaring = 1;
-    const int status = sqlite3_declare_vtab(sql->db, statement);
+    const int status =
+        text->failed ? SQLITE_NOMEM : sqlite3_declare_vtab(sql->db, (const char *)text->data);
     sql->is_declaring = 0;
+    nvt_buffer_free(text);
     return status;
+}
+
+int nvt_sql_vtab_free(sqlite3_vtab *table)
+{
+    sqlite3_free(table);
+    return SQLITE_OK;
 }
 
 void nvt_sql_put_column(struct nvt_buffer *text, const char *name, const char *type,
