@@ -49,11 +49,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case 'h':
             return 1;
-        case NVT_COLOR:
-            status = nvt_color_parse(optarg, &request->color, err);
-            break;
         default:
-            status = -1;
+            status = nvt_command_common(option, NULL, NULL, &request->color, err);
         }
     return status;
 }

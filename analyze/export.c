@@ -193,7 +193,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             return 1;
         default:
-            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
+            status = nvt_command_common(option, &request->window, NULL, NULL, err);
         }
     if (status)
         return status;

@@ -72,10 +72,6 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             if (!request->format && strcmp(optarg, "published"))
                 return -1;
             break;
-        case NVT_COLOR:
-            if (nvt_color_parse(optarg, &request->color, err))
-                return -1;
-            break;
         case 'w':
             request->is_wide = 1;
             break;
@@ -83,7 +79,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             help();
             return 1;
         default:
-            return -1;
+            if (nvt_command_common(option, NULL, NULL, &request->color, err))
+                return -1;
         }
     if (argc - optind != 1)
         return nvt_fail(
