@@ -303,6 +303,20 @@ double nvt_sample_quantile(const double *sorted, size_t n, double q)
     return sorted[below] + (rank - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
+double nvt_sample_median(double *values, size_t n)
+{
+    nvt_sample_sort(values, n);
+    return nvt_sample_quantile(values, n, 0.5);
+}
+
+double nvt_sample_deviation(double *values, size_t n, double *median)
+{
+    *median = nvt_sample_median(values, n);
+    for (size_t i = 0; i < n; i++)
+        values[i] = fabs(values[i] - *median);
+    return 1.4826 * nvt_sample_median(values, n);
+}
+
 /* P(|T| <= t), the finite series for a whole number of degrees. */
 static double within(double t, size_t degrees)
 {

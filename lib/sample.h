@@ -69,6 +69,15 @@ void nvt_sample_sort(double *values, size_t n);
  */
 double nvt_sample_quantile(const double *sorted, size_t n, double q);
 
+/* The median of n values, which are ascending then. NaN for n = 0. */
+double nvt_sample_median(double *values, size_t n);
+
+/*
+ * 1.4826 times the median distance of n values from their median, which `median` gets: of a normal distribution its standard
+ * deviation, and outliers do not move it. The values become these distances, ascending. NaN for n = 0.
+ */
+double nvt_sample_deviation(double *values, size_t n, double *median);
+
 /*
  * The number t with P(|T| <= t) = 0.95 for Student's t with that many degrees of freedom (>= 1).
  * Abramowitz and Stegun 26.7.3, 26.7.4, solved by bisection; 26.7.5 above 200 degrees. NaN for 0.

@@ -38,11 +38,9 @@ static int put_iterations(const struct nvt_input *input, struct nvt_buffer *text
     size_t count;
     double *lengths = lengths_of(input, &count);
     int failed = !lengths;
-    if (lengths && count) {
-        nvt_sample_sort(lengths, count);
+    if (lengths && count)
         failed = nvt_buffer_printf(text, "\nIterations: %zu, %s each (median)", count,
-                                   NVT_TIME(nvt_sample_quantile(lengths, count, 0.5)));
-    }
+                                   NVT_TIME(nvt_sample_median(lengths, count)));
     free(lengths);
     return failed;
 }

@@ -102,6 +102,7 @@ static void test_median_and_quantiles(void **state)
         double expected = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
         assert_close(s.median, expected, 0);
         assert_close(nvt_sample_quantile(sorted, n, 0.5), expected, 1e-9);
+        assert_close(nvt_sample_median(values, n), expected, 1e-9);
         assert_close(nvt_sample_quantile(sorted, n, 0), s.min, 0);
         assert_close(nvt_sample_quantile(sorted, n, 1), s.max, 0);
     }
@@ -109,6 +110,11 @@ static void test_median_and_quantiles(void **state)
     assert_close(nvt_sample_quantile(four, 4, 0.25), 1.75, 1e-15);
     assert_close(nvt_sample_quantile(four, 4, 0.9), 3 + 0.7 * 7, 1e-12);
     assert_true(isnan(nvt_sample_quantile(four, 0, 0.5)));
+    double median, apart[] = {10, 1, 3, 2};
+    assert_close(nvt_sample_deviation(apart, 4, &median), 1.4826, 1e-15);
+    assert_close(median, 2.5, 0);
+    assert_close(apart[3], 7.5, 0);
+    assert_true(isnan(nvt_sample_deviation(apart, 0, &median)) && isnan(median));
 }
 
 /* Printed tables of Student's t, two-sided 95 %. */

@@ -30,10 +30,8 @@ static int find_usual(struct nvt_between_steps *steps)
     for (uint32_t i = 0; i < beats->count && values; i++)
         if (counts(steps, i))
             values[steps->count++] = time_of(&beats->items[i]);
-    if (values && steps->count) {
-        nvt_sample_sort(values, steps->count);
-        steps->median_ns = nvt_sample_quantile(values, steps->count, 0.5);
-    }
+    if (steps->count)
+        steps->median_ns = nvt_sample_median(values, steps->count);
     free(values);
     for (uint32_t i = 0; i < beats->count && !failed; i++) {
         const struct nvt_beat *beat = &beats->items[i];

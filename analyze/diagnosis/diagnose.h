@@ -444,6 +444,10 @@ static inline double nvt_iteration_ns(const struct nvt_view *view, uint32_t iter
                     ranges->start[view->iterations[iteration]]);
 }
 
+/* From where on an iteration of a view, of those from `first` on, takes unusually long, ns: half as long again as their median, which
+ * `usual` gets, and five deviations above it (nvt_sample_deviation). NaN when out of memory. */
+double nvt_slow_iteration_ns(const struct nvt_view *view, uint32_t first, double *usual);
+
 /* Whether a moment lies in the steady part; whether an operation, or a call, of the view begins in
  * it. */
 static inline int nvt_is_steady(const struct nvt_view *view, int64_t moment)

@@ -6,8 +6,22 @@
 #include <string.h>
 
 #include "diagnose.h"
+#include "../../lib/sample.h"
 #include "../device/shared.h"
 #include "../model/recorded_parts.h"
+
+double nvt_slow_iteration_ns(const struct nvt_view *view, uint32_t first, double *usual)
+{
+    const uint32_t count = view->iteration_count - first;
+    double *values = malloc(((size_t)count + 1) * sizeof(*values));
+    if (!values)
+        return NAN;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = nvt_iteration_ns(view, first + i);
+    const double deviation = nvt_sample_deviation(values, count, usual);
+    free(values);
+    return fmax(1.5 * *usual, *usual + 5 * deviation);
+}
 
 static uint32_t process_of_thread(const struct nvt_trace *trace, uint32_t thread)
 {

@@ -51,14 +51,9 @@ static int find_usual(struct search *search)
     for (uint32_t i = 0; i < count; i++)
         values[i] = nvt_beat_ns(&search->beats->items[search->first + i]);
     nvt_sample_sort(values, count);
-    search->median = nvt_sample_quantile(values, count, 0.5);
     const double from = values[count > CANDIDATES ? count - CANDIDATES : 0];
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = fabs(values[i] - search->median);
-    nvt_sample_sort(values, count);
-    search->limit =
-        fmax(LEAST_SLOWER * search->median,
-             search->median + DEVIATIONS * 1.4826 * nvt_sample_quantile(values, count, 0.5));
+    const double deviation = nvt_sample_deviation(values, count, &search->median);
+    search->limit = fmax(LEAST_SLOWER * search->median, search->median + DEVIATIONS * deviation);
     free(values);
     for (uint32_t i = search->first; i < search->beats->count; i++) {
         search->slow += is_slow(search, i) ? 1 : 0;

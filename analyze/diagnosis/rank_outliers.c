@@ -12,7 +12,6 @@
 #define LEAST_SHARE 0.05
 #define DEVIATIONS  5
 /* Of a normal distribution, by its median absolute deviation. */
-#define OF_MAD 1.4826
 
 /* What can be compared of it with the others: NaN, nothing. */
 static double value_of(const struct nvt_rank_outliers *job, uint32_t rank,
@@ -51,12 +50,7 @@ static void find_usual(double *values, size_t count, double *median, double *dev
     *median = *deviation = NAN;
     if (count < LEAST_RANKS)
         return;
-    nvt_sample_sort(values, count);
-    *median = nvt_sample_quantile(values, count, 0.5);
-    for (size_t i = 0; i < count; i++)
-        values[i] = fabs(values[i] - *median);
-    nvt_sample_sort(values, count);
-    *deviation = OF_MAD * nvt_sample_quantile(values, count, 0.5);
+    *deviation = nvt_sample_deviation(values, count, median);
 }
 
 /* Of all ranks of the stage that a rank is the first of. `values` has room for all. */

@@ -22,8 +22,7 @@ static int waits(const struct nvt_stragglers *all, const struct nvt_rank_wait *w
 
 static double median(double *values, size_t count)
 {
-    nvt_sample_sort(values, count);
-    return count ? nvt_sample_quantile(values, count, 0.5) : 0;
+    return count ? nvt_sample_median(values, count) : 0;
 }
 
 /* Medians of those that wait for it; `values` has room for all ranks five times. */

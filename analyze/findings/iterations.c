@@ -5,38 +5,16 @@
 
 #include <string.h>
 
-#include "../../lib/sample.h"
 #include "../device/machine_load.h"
 #include "../diagnosis/crowd.h"
 #include "../diagnosis/periodic.h"
 
-#define WARMUP       8 /* iterations that are the rule warmup's */
-#define LEAST_COUNT  16
-#define LEAST_SLOWER 1.5
-#define DEVIATIONS   5
-#define LEAST_SHARE  0.05
+#define WARMUP      8 /* iterations that are the rule warmup's */
+#define LEAST_COUNT 16
+#define LEAST_SHARE 0.05
 /* From where on the machine was another in them: threads more for each processor, and a lower clock. */
 #define LEAST_READIER 0.5
 #define MOST_CLOCK    0.9
-
-/* Median, and the median distance from it, scaled to a normal distribution's deviation. */
-static int find_usual(const struct nvt_view *view, double *median, double *deviation)
-{
-    uint32_t count = view->iteration_count - WARMUP;
-    double *values = malloc(count * sizeof(*values));
-    if (!values)
-        return -1;
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = nvt_iteration_ns(view, WARMUP + i);
-    nvt_sample_sort(values, count);
-    *median = nvt_sample_quantile(values, count, 0.5);
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = fabs(values[i] - *median);
-    nvt_sample_sort(values, count);
-    *deviation = 1.4826 * nvt_sample_quantile(values, count, 0.5);
-    free(values);
-    return 0;
-}
 
 struct slow {
     uint32_t count, last, every; /* every: the distance of all, 0 when they differ */
@@ -200,18 +178,18 @@ static unsigned char *mark_told(const struct nvt_view *view, uint32_t *every)
 static int find_iterations(const struct nvt_rule *rule, const struct nvt_view *view,
                            struct nvt_findings *findings, struct nvt_error *err)
 {
-    double usual, deviation;
+    double usual;
     struct slow slow = {0};
     struct nvt_finding finding = nvt_finding_of(rule, view);
     if (view->iteration_count < WARMUP + LEAST_COUNT)
         return 0;
     uint32_t every = 0;
     unsigned char *told = mark_told(view, &every);
-    if (!told || find_usual(view, &usual, &deviation)) {
+    const double limit = nvt_slow_iteration_ns(view, WARMUP, &usual);
+    if (!told || isnan(limit)) {
         free(told);
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     }
-    double limit = fmax(LEAST_SLOWER * usual, usual + DEVIATIONS * deviation);
     uint32_t looked = view->iteration_count - WARMUP;
     for (uint32_t i = WARMUP; i < view->iteration_count; i++)
         if (nvt_iteration_ns(view, i) > limit && !told[i]) {

@@ -200,10 +200,8 @@ static int find_medians(struct uneven *uneven)
         values[count] = ranks->items[i].communication_ns;
         compute[count++] = ranks->items[i].compute_ns;
     }
-    nvt_sample_sort(values, count);
-    nvt_sample_sort(compute, count);
-    uneven->communication = nvt_sample_quantile(values, count, 0.5);
-    uneven->compute = nvt_sample_quantile(compute, count, 0.5);
+    uneven->communication = nvt_sample_median(values, count);
+    uneven->compute = nvt_sample_median(compute, count);
     free(values);
     return 0;
 }
@@ -220,8 +218,7 @@ static int is_one_sided(const struct uneven *uneven)
         for (size_t i = 0; i < ranks->count; i++)
             if (&ranks->items[i] != uneven->slow)
                 values[count++] = ranks->items[i].parts[k];
-        nvt_sample_sort(values, count);
-        const double longer = nvt_sample_quantile(values, count, 0.5) - uneven->slow->parts[k];
+        const double longer = nvt_sample_median(values, count) - uneven->slow->parts[k];
         theirs += fmax(longer, 0);
         own += fmax(-longer, 0);
     }

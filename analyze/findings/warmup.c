@@ -2,17 +2,13 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "../../lib/sample.h"
 #include "../diagnosis/diagnose.h"
 
 /* Leading iterations that are looked at, and how many must follow. */
 #define MOST_WARMUP  8
 #define LEAST_REST   8
 #define LEAST_WARMUP 2
-#define LEAST_SLOWER 1.5
-#define DEVIATIONS   5
 #define LEAST_SHARE  0.05
 #define MOST_CHANCE  0.01
 
@@ -21,27 +17,6 @@ struct slow {
     double usual, limit; /* ns: the median behind the first ones, and from where on one is slow */
     uint32_t first, all; /* leading ones that are, and all that are */
 };
-
-/* Median of the iterations behind the first ones, and five deviations (by the median distance, which
- * outliers do not move) above it. 0, or -1. */
-static int find_limit(const struct nvt_view *view, struct slow *slow)
-{
-    uint32_t count = view->iteration_count - MOST_WARMUP;
-    double *values = malloc(count * sizeof(*values));
-    if (!values)
-        return -1;
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = nvt_iteration_ns(view, MOST_WARMUP + i);
-    nvt_sample_sort(values, count);
-    slow->usual = nvt_sample_quantile(values, count, 0.5);
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = fabs(values[i] - slow->usual);
-    nvt_sample_sort(values, count);
-    slow->limit = fmax(LEAST_SLOWER * slow->usual,
-                       slow->usual + DEVIATIONS * 1.4826 * nvt_sample_quantile(values, count, 0.5));
-    free(values);
-    return 0;
-}
 
 /* If slow iterations fell anywhere, how probable would it be that the first ones are all slow? */
 static double chance_of(const struct slow *slow, uint32_t count)
@@ -122,7 +97,8 @@ static int find_warmup(const struct nvt_rule *rule, const struct nvt_view *view,
     struct nvt_finding finding = nvt_finding_of(rule, view);
     if (count < MOST_WARMUP + LEAST_REST)
         return 0;
-    if (find_limit(view, &slow))
+    slow.limit = nvt_slow_iteration_ns(view, MOST_WARMUP, &slow.usual);
+    if (isnan(slow.limit))
         return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < count; i++) {
         if (nvt_iteration_ns(view, i) <= slow.limit)

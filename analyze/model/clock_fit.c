@@ -30,18 +30,15 @@ int nvt_clock_fit(const int64_t *from, const int64_t *to, uint32_t count, struct
             values[slopes++] =
                 apart(to[i + half], from[i + half], nvt_clock_since(to[i], from[i])) /
                 (double)nvt_clock_since(from[i + half], from[i]);
-    nvt_sample_sort(values, slopes);
-    fit->drift = slopes ? nvt_sample_quantile(values, slopes, 0.5) : 0;
+    fit->drift = slopes ? nvt_sample_median(values, slopes) : 0;
     fit->drift = fmax(fmin(fit->drift, MOST_DRIFT), -MOST_DRIFT);
     for (uint32_t i = 0; i < count; i++)
         values[i] =
             apart(to[i], from[i], base) - fit->drift * (double)nvt_clock_since(from[i], fit->at);
-    nvt_sample_sort(values, count);
-    fit->offset = base + llround(nvt_sample_quantile(values, count, 0.5));
+    fit->offset = base + llround(nvt_sample_median(values, count));
     for (uint32_t i = 0; i < count; i++)
         values[i] = fabs((double)nvt_clock_since(to[i], nvt_clock_fit_apply(fit, from[i])));
-    nvt_sample_sort(values, count);
-    fit->residual_ns = nvt_sample_quantile(values, count, 0.5);
+    fit->residual_ns = nvt_sample_median(values, count);
     free(values);
     return 0;
 }

@@ -119,8 +119,7 @@ static int set_units(struct nvt_overview *overview, const struct nvt_overview_un
     overview->units = units->count;
     overview->first_ns = units->are_iterations && units->count ? lengths[0] : NAN;
     overview->low_ns = overview->high_ns = NAN;
-    nvt_sample_sort(lengths, units->count);
-    overview->unit_ns = units->count ? nvt_sample_quantile(lengths, units->count, 0.5) : NAN;
+    overview->unit_ns = nvt_sample_median(lengths, units->count);
     if (units->are_iterations && units->count >= QUARTILES_LEAST) {
         overview->low_ns = nvt_sample_quantile(lengths, units->count, 0.25);
         overview->high_ns = nvt_sample_quantile(lengths, units->count, 0.75);

@@ -83,8 +83,7 @@ static int put_stragglers_ranks(struct nvt_table *table, const struct nvt_rank_p
     for (uint32_t i = 0; i < ranks->count && !failed; i++)
         if (!isnan(shares[i].compute))
             values[known++] = shares[i].compute;
-    nvt_sample_sort(values, known);
-    const double median = known ? nvt_sample_quantile(values, known, 0.5) : NAN;
+    const double median = nvt_sample_median(values, known);
     free(values);
     for (uint32_t i = 0; i < ranks->count && !failed; i++) {
         const struct nvt_rank *rank = &ranks->items[i];

@@ -54,8 +54,7 @@ static size_t sign_test_rank(size_t count)
 
 void nvt_ratio_interval(double *ratios, size_t count, double *median, double *low, double *high)
 {
-    nvt_sample_sort(ratios, count);
-    *median = nvt_sample_quantile(ratios, count, 0.5);
+    *median = nvt_sample_median(ratios, count);
     *low = *high = NAN;
     size_t d = count >= SIGN_TEST_LEAST ? sign_test_rank(count) : 0;
     if (d) {
@@ -213,12 +212,9 @@ static void summarize(struct nvt_slowdown_row *row, double *const values[4], siz
 {
     double *const to[] = {&row->bare, &row->with, &row->recorder};
     const size_t counts[] = {row->pairs, row->pairs, share_count};
-    for (size_t i = 0; i < 3; i++) {
-        if (!counts[i])
-            continue;
-        nvt_sample_sort(values[i], counts[i]);
-        *to[i] = nvt_sample_quantile(values[i], counts[i], 0.5);
-    }
+    for (size_t i = 0; i < 3; i++)
+        if (counts[i])
+            *to[i] = nvt_sample_median(values[i], counts[i]);
     if (row->pairs)
         nvt_ratio_interval(values[3], row->pairs, &row->ratio, &row->low, &row->high);
 }

@@ -176,8 +176,7 @@ static int leave_together(const struct pairing *all, uint32_t kind, const uint32
                 *b = &all->ranks->items[other->rank].parts[other->parts[other->offset + i]];
             waits[i] = (double)llabs((a->end - a->start) - (b->end - b->start));
         }
-        nvt_sample_sort(waits, paired);
-        const double wait = nvt_sample_quantile(waits, paired, 0.5) / 4;
+        const double wait = nvt_sample_median(waits, paired) / 4;
         result = fit.residual_ns <= (wait > TOGETHER_NS ? wait : TOGETHER_NS);
     }
     free(waits);

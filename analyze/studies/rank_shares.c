@@ -70,8 +70,7 @@ static struct window window_of(const struct sharing *all, uint32_t root)
     for (uint32_t i = 0; i < ranks->count; i++)
         if (all->clocks[i].root == root)
             all->values[count++] = (double)ranks->items[i].span;
-    nvt_sample_sort(all->values, count);
-    window.median = nvt_sample_quantile(all->values, count, 0.5);
+    window.median = nvt_sample_median(all->values, count);
     for (uint32_t i = 0; i < ranks->count; i++) {
         const struct nvt_rank *rank = &ranks->items[i];
         if (all->clocks[i].root != root || (double)rank->span < LEAST_SPAN * window.median)
@@ -128,8 +127,7 @@ static void leave_out_others(const struct sharing *all)
     for (uint32_t i = 0; i < count; i++)
         if (!isnan(all->shares[i].span))
             all->values[known++] = all->shares[i].span;
-    nvt_sample_sort(all->values, known);
-    const double median = known ? nvt_sample_quantile(all->values, known, 0.5) : 0;
+    const double median = known ? nvt_sample_median(all->values, known) : 0;
     for (uint32_t i = 0; i < count; i++)
         if (fabs(all->shares[i].span - median) > ALIKE * median)
             all->shares[i] = (struct nvt_rank_share){NAN, NAN, NAN, NAN, NAN, 1, 1};

@@ -77,9 +77,7 @@ struct nvt_rank_group_sum *nvt_rank_group_sums(const struct nvt_rank_pairs *pair
             failed = add_to_group(&sums[group], &rates[group], pairs, &pairs->items[i]);
     }
     for (size_t i = 0; i < count && rates && sums; i++) {
-        nvt_sample_sort(rates[i].values, rates[i].count);
-        sums[i].bus =
-            rates[i].count ? nvt_sample_quantile(rates[i].values, rates[i].count, 0.5) : NAN;
+        sums[i].bus = nvt_sample_median(rates[i].values, rates[i].count);
         free(rates[i].values);
     }
     free(rates);

@@ -94,10 +94,8 @@ static int find_usual(struct squares *squares)
             own[rank] = (double)items[rank].turns[i].own;
             length[rank] = (double)items[rank].turns[i].length;
         }
-        nvt_sample_sort(own, count);
-        nvt_sample_sort(length, count);
-        squares->usual[i] = nvt_sample_quantile(own, count, 0.5);
-        squares->length[i] = nvt_sample_quantile(length, count, 0.5);
+        squares->usual[i] = nvt_sample_median(own, count);
+        squares->length[i] = nvt_sample_median(length, count);
     }
     free(own);
     free(length);
