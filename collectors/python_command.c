@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../lib/program.h"
+#include "../lib/text.h"
 
 static int says_what_runs_it(const char *path)
 {
@@ -20,10 +21,8 @@ static int says_what_runs_it(const char *path)
 
 int nvt_is_python_script(const char *command)
 {
-    size_t length = strlen(command);
     struct stat status;
-    return length > 3 && !strcmp(command + length - 3, ".py") && !stat(command, &status) &&
-           S_ISREG(status.st_mode) &&
+    return nvt_has_ending(command, ".py") && !stat(command, &status) && S_ISREG(status.st_mode) &&
            (nvt_command_find(command, NULL, 0) || !says_what_runs_it(command));
 }
 

@@ -11,6 +11,7 @@
 #include "../lib/create_file.h"
 #include "../lib/read_file.h"
 #include "../lib/wrap.h"
+#include "../lib/text.h"
 #include "ranks.h"
 
 #define RANKS_MOST 65536
@@ -94,12 +95,6 @@ const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *dire
     return NULL;
 }
 
-static int ends_with(const char *name, const char *ending)
-{
-    size_t length = strlen(name), wanted = strlen(ending);
-    return length > wanted && !strcmp(name + length - wanted, ending);
-}
-
 /* Where results make room for others: where they are, and where they go; "" where they are removed. */
 struct place {
     const char *directory;
@@ -111,7 +106,7 @@ static int clear_trace(const struct place *place, const char *name)
 {
     struct stat status;
     char path[8192], old[8192];
-    if (strchr(name, '/') || !(ends_with(name, ".nvt") || ends_with(name, ".nsys-rep")) ||
+    if (strchr(name, '/') || !(nvt_has_ending(name, ".nvt") || nvt_has_ending(name, ".nsys-rep")) ||
         snprintf(path, sizeof(path), "%s/%s", place->directory, name) >= (int)sizeof(path) ||
         snprintf(old, sizeof(old), "%s/%s", place->old, name) >= (int)sizeof(old) ||
         lstat(path, &status) || !S_ISREG(status.st_mode))

@@ -265,3 +265,9 @@ const char *nvt_file_name(const char *path)
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
+
+int nvt_has_ending(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), size = strlen(ending);
+    return length > size && !strcmp(name + length - size, ending);
+}

@@ -31,6 +31,9 @@ void nvt_utf8_write(uint32_t character, FILE *out);
 /* The last name of a path, without its folders: a part of it. */
 const char *nvt_file_name(const char *path);
 
+/* Whether a name has that ending, behind at least one character. */
+int nvt_has_ending(const char *name, const char *ending);
+
 /*
  * Columns that a character takes on a terminal: 2 for East Asian wide and fullwidth ones and for
  * emoji, 0 for combining marks and joiners, else 1 (Unicode 14, UAX 11).

@@ -8,6 +8,7 @@
 #include "../../lib/collective_payload.h"
 #include "../../lib/count_of.h"
 #include "../../lib/nccl_payload.h"
+#include "../model/payload.h"
 #include "communication.h"
 
 /* Bytes of an element, by PyTorch's names of types; 0: unknown. */
@@ -68,13 +69,6 @@ struct nvt_message nvt_message_told(const struct nvt_trace *trace, uint32_t row)
     return message;
 }
 
-static const char *payload_of(const struct nvt_trace *trace, uint32_t range)
-{
-    return trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
-               ? nvt_name(trace, trace->ranges.payload[range])
-               : "";
-}
-
 /* The number behind a name in the text of a payload, NVT_MESSAGE_UNKNOWN where there is none. */
 static uint64_t number_in(const char *payload, const char *name)
 {
@@ -87,7 +81,7 @@ static uint64_t number_in(const char *payload, const char *name)
 struct nvt_message nvt_message_ranged(const struct nvt_trace *trace, uint32_t range)
 {
     struct nvt_message message = {
-        .bytes = number_in(payload_of(trace, range), "\"Message size [bytes]\":")};
+        .bytes = number_in(nvt_range_payload(trace, range), "\"Message size [bytes]\":")};
     snprintf(message.name, sizeof(message.name), "%s", nvt_name(trace, trace->ranges.name[range]));
     if (message.bytes > INT64_MAX)
         message.bytes = NVT_MESSAGE_UNKNOWN;
@@ -100,14 +94,14 @@ static int lasts_until_done(const struct nvt_trace *trace, uint32_t range)
     const char *domain = nvt_domain_name(trace, trace->ranges.domain[range]);
     return !strcmp(domain, NVT_COLLECTIVE_DOMAIN) ||
            (!strcmp(domain, NVT_NCCL_DOMAIN) &&
-            number_in(payload_of(trace, range), "\"until done\":") == 1);
+            number_in(nvt_range_payload(trace, range), "\"until done\":") == 1);
 }
 
 int nvt_message_launched(const struct nvt_trace *trace, uint32_t range, struct nvt_message *message)
 {
     static const char type[] = "\"type\":\"";
     const struct nvt_ranges *ranges = &trace->ranges;
-    const char *payload = payload_of(trace, range);
+    const char *payload = nvt_range_payload(trace, range);
     const uint64_t members = number_in(payload, "\"ranks\":");
     const uint64_t given = number_in(payload, "\"bytes given\":");
     const uint64_t taken = number_in(payload, "\"bytes taken\":");

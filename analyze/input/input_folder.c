@@ -10,13 +10,8 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
+#include "../../lib/text.h"
 #include "../model/table_file.h"
-
-static int ends_with(const char *name, const char *ending)
-{
-    size_t length = strlen(name), size = strlen(ending);
-    return length > size && !strcmp(name + length - size, ending);
-}
 
 static const char *const endings[] = {".nvt",        ".sqlite",         ".nsys-rep", ".json.gz",
                                       ".json",       ".pickle",         ".pkl",      ".pftrace",
@@ -36,7 +31,7 @@ static int is_trace_name(const struct dirent *entry)
     if (*name == '.' || !strcmp(name, "env.json"))
         return 0;
     for (size_t i = 0; i < NVT_COUNT_OF(endings); i++)
-        if (ends_with(name, endings[i]))
+        if (nvt_has_ending(name, endings[i]))
             return 1;
     return is_dump_name(name);
 }
@@ -56,7 +51,7 @@ static int is_said_beside(const char *path)
     int is = 0;
     for (size_t i = 0; i < NVT_COUNT_OF(again) && !is; i++) {
         char *other = NULL;
-        if (!ends_with(path, again[i].ending) ||
+        if (!nvt_has_ending(path, again[i].ending) ||
             asprintf(&other, "%.*s%s", (int)(strlen(path) - strlen(again[i].ending)), path,
                      again[i].other) < 0)
             continue;
@@ -72,8 +67,8 @@ static int is_for_perfetto(const char *name, struct dirent *const *entries, int 
     if (strcmp(name, "perfetto_trace.json.gz") != 0)
         return 0;
     for (int i = 0; i < count; i++)
-        if (ends_with(entries[i]->d_name, ".xplane.pb") ||
-            ends_with(entries[i]->d_name, ".trace.json.gz"))
+        if (nvt_has_ending(entries[i]->d_name, ".xplane.pb") ||
+            nvt_has_ending(entries[i]->d_name, ".trace.json.gz"))
             return 1;
     return 0;
 }
@@ -107,7 +102,7 @@ static int note_made(struct all_made *all, const char *directory, const char *na
     struct made made = {0};
     struct stat status;
     char *path;
-    if (!ends_with(name, ".nvt"))
+    if (!nvt_has_ending(name, ".nvt"))
         return 0;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
@@ -129,7 +124,7 @@ static int note_made(struct all_made *all, const char *directory, const char *na
 static int is_export_of(const char *name, const char *report)
 {
     size_t length = strlen(name);
-    return ends_with(report, ".nsys-rep") && ends_with(name, ".sqlite") &&
+    return nvt_has_ending(report, ".nsys-rep") && nvt_has_ending(name, ".sqlite") &&
            strlen(report) == length + 2 && !strncmp(name, report, length - 6);
 }
 
@@ -166,7 +161,7 @@ static int is_kept(const char *directory, const char *name)
 {
     static const char old[] = ".old.nvt";
     char *newer;
-    if (!ends_with(name, old) ||
+    if (!nvt_has_ending(name, old) ||
         asprintf(&newer, "%s/%.*s.nvt", directory, (int)(strlen(name) - strlen(old)), name) < 0)
         return 0;
     int is_there = !access(newer, F_OK);

@@ -7,8 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace.h"
+
 /* The largest time that nvt_member_time gives, either way: 18 years. What is beyond it is none of a clock. */
 #define NVT_PAYLOAD_TIME_MOST (INT64_MAX / 16)
+
+/* The payload of a range; "" where it has none. */
+static inline const char *nvt_range_payload(const struct nvt_trace *trace, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    return ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD ? nvt_name(trace, ranges->payload[range])
+                                                        : "";
+}
 
 /* The number behind a key, which is given with its quotation marks; NaN where there is none. */
 double nvt_member_number(const char *payload, const char *key);

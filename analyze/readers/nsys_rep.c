@@ -11,20 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/text.h"
 #include "reader.h"
 
 /* By name alone: it is asked only about files that no other reader recognizes. */
 int nvt_is_nsys_report(const char *path)
 {
-    static const char *const endings[] = {".nsys-rep", ".qdrep"};
-    size_t length = strlen(path);
-    for (size_t i = 0; i < NVT_COUNT_OF(endings); i++) {
-        size_t size = strlen(endings[i]);
-        if (length > size && !strcmp(path + length - size, endings[i]))
-            return 1;
-    }
-    return 0;
+    return nvt_has_ending(path, ".nsys-rep") || nvt_has_ending(path, ".qdrep");
 }
 
 static int recognizes(const uint8_t *head, size_t size)

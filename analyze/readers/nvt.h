@@ -369,6 +369,13 @@ static inline int nvt_file_has_host_times(const struct nvt_layout_table *table)
            table != &nvt_layout()[NVT_TABLE_apis];
 }
 
+/* A moment of the file's clock on the trace's axis. The file has a sample of it. */
+static inline int64_t nvt_file_time(const struct nvt_file_reader *reader, uint64_t ticks)
+{
+    return nvt_clock_since(nvt_clock_convert(reader->samples, reader->sample_count, ticks),
+                           reader->samples[0].monotonic_ns);
+}
+
 /* When all chunks are read: end what is open, give names to categories and texts to payloads, and
  * bring all times on the trace's axis. 0, or -1 when out of memory. */
 int nvt_file_complete(struct nvt_file_reader *reader);

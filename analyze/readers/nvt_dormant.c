@@ -8,18 +8,12 @@
 #include "../model/layout.h"
 #include "../model/recorded_parts.h"
 
-static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
-{
-    return nvt_clock_since(nvt_clock_convert(reader->samples, reader->sample_count, ticks),
-                           reader->samples[0].monotonic_ns);
-}
-
 /* In ticks, `to` 0: as far as the trace goes. 0, or -1 when out of memory. */
 static int add(struct nvt_file_reader *reader, uint64_t from, uint64_t to)
 {
     const uint64_t last = reader->samples[reader->sample_count - 1].ticks;
-    const int64_t end = time_of(reader, to ? to : last);
-    const struct nvt_part part = {time_of(reader, from), end, end};
+    const int64_t end = nvt_file_time(reader, to ? to : last);
+    const struct nvt_part part = {nvt_file_time(reader, from), end, end};
     return nvt_part_add(reader->trace, &part) == NVT_NONE ? -1 : 0;
 }
 
@@ -186,7 +180,7 @@ int nvt_file_end_parts(struct nvt_file_reader *reader)
     if (!recorded || !trace->parts.count)
         return 0;
     end_ranges(trace);
-    if (trim_parts(trace, time_of(reader, reader->samples[reader->sample_count - 1].ticks)))
+    if (trim_parts(trace, nvt_file_time(reader, reader->samples[reader->sample_count - 1].ticks)))
         return -1;
     if (budget && use)
         nvt_trace_note(trace,

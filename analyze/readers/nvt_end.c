@@ -28,13 +28,6 @@ static void find_unclosed(struct nvt_file_reader *reader)
     }
 }
 
-/* On the trace's axis. */
-static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
-{
-    return nvt_clock_since(nvt_clock_convert(reader->samples, reader->sample_count, ticks),
-                           reader->samples[0].monotonic_ns);
-}
-
 /* Of push/pop ranges that were open at the cut and still are at the end: since when. 0, or -1 when out of memory. */
 static int keep_begun(struct nvt_file_reader *reader)
 {
@@ -44,7 +37,7 @@ static int keep_begun(struct nvt_file_reader *reader)
             ranges->style[i] != NVT_PUSH_POP)
             continue;
         struct nvt_carried_range row = {ranges->thread[i], ranges->domain[i], ranges->name[i],
-                                        time_of(reader, (uint64_t)ranges->start[i])};
+                                        nvt_file_time(reader, (uint64_t)ranges->start[i])};
         if (nvt_carried_range_add(reader->trace, &row) == NVT_NONE)
             return -1;
     }
@@ -75,7 +68,7 @@ static int begin_at_cut(struct nvt_file_reader *reader)
     nvt_trace_note(
         reader->trace,
         "what ended in the first %.1f of %.1f s was cut off: only the latest %s were kept",
-        (double)time_of(reader, reader->cut) / 1e9, (double)time_of(reader, last) / 1e9,
+        (double)nvt_file_time(reader, reader->cut) / 1e9, (double)nvt_file_time(reader, last) / 1e9,
         kept ? kept : "events");
     if (keep_begun(reader))
         return -1;
@@ -100,11 +93,11 @@ static void note_ends(struct nvt_file_reader *reader)
     for (uint32_t i = 0; reader->sample_count && i < nvt_file_thread_count(reader); i++) {
         const struct nvt_file_thread *thread = nvt_file_thread_at(reader, i);
         uint64_t last = reader->samples[reader->sample_count - 1].ticks;
-        const int64_t ended = time_of(reader, thread->ended ? thread->ended : last);
+        const int64_t ended = nvt_file_time(reader, thread->ended ? thread->ended : last);
         if (!has_parts || nvt_is_recorded_at(reader->trace, ended))
             reader->trace->threads.ended_ns[thread->row] = ended;
         if (!reader->ended || reader->left)
-            reader->trace->open_ns = time_of(reader, reader->ended ? reader->left : last);
+            reader->trace->open_ns = nvt_file_time(reader, reader->ended ? reader->left : last);
     }
 }
 

@@ -10,12 +10,6 @@
 /* What was looked at so long before the end counts as seen there. */
 #define NEAR_NS INT64_C(1000000000)
 
-static int64_t time_of(const struct nvt_file_reader *reader, uint64_t ticks)
-{
-    return nvt_clock_since(nvt_clock_convert(reader->samples, reader->sample_count, ticks),
-                           reader->samples[0].monotonic_ns);
-}
-
 /* --- before the cut ---------------------------------------------------------------------------------- */
 
 int nvt_file_read_pace(struct nvt_file_reader *reader, const struct nvt_chunk *chunk,
@@ -50,7 +44,7 @@ int nvt_file_read_pace(struct nvt_file_reader *reader, const struct nvt_chunk *c
 static int64_t length_of(const struct nvt_file_reader *reader, int64_t end, int64_t length)
 {
     const uint64_t from = length < 0 || length > end ? 0 : (uint64_t)(end - length);
-    const int64_t ns = time_of(reader, (uint64_t)end) - time_of(reader, from);
+    const int64_t ns = nvt_file_time(reader, (uint64_t)end) - nvt_file_time(reader, from);
     return ns > 0 ? ns : 0;
 }
 
@@ -61,8 +55,8 @@ static void complete_earlier(struct nvt_file_reader *reader)
         earlier->count = 0;
     for (uint32_t i = 0; i < earlier->count; i++) {
         earlier->longest[i] = length_of(reader, earlier->begun[i], earlier->longest[i]);
-        earlier->begun[i] = time_of(reader, (uint64_t)earlier->begun[i]);
-        earlier->moved[i] = time_of(reader, (uint64_t)earlier->moved[i]);
+        earlier->begun[i] = nvt_file_time(reader, (uint64_t)earlier->begun[i]);
+        earlier->moved[i] = nvt_file_time(reader, (uint64_t)earlier->moved[i]);
     }
 }
 
@@ -113,11 +107,11 @@ void nvt_file_complete_pace(struct nvt_file_reader *reader)
     complete_earlier(reader);
     if (!reader->sample_count)
         return;
-    int64_t end = time_of(reader, reader->samples[reader->sample_count - 1].ticks);
+    int64_t end = nvt_file_time(reader, reader->samples[reader->sample_count - 1].ticks);
     if (nvt_trace_meta(trace, "recorded") && parts->count && parts->closed[parts->count - 1] < end)
         end = parts->closed[parts->count - 1];
     for (size_t i = 0; i < reader->looks.count; i++)
-        if (time_of(reader, reader->looks.items[i].ticks) + NEAR_NS >= end)
+        if (nvt_file_time(reader, reader->looks.items[i].ticks) + NEAR_NS >= end)
             apply(reader->trace, &reader->looks.items[i]);
 }
 

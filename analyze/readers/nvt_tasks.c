@@ -136,13 +136,6 @@ static const struct nvt_file_turn *turn_at(const struct nvt_file_tasks *tasks, u
     return low && tasks->turns[low - 1].base == base ? &tasks->turns[low - 1] : NULL;
 }
 
-static int64_t time_of(const struct nvt_file_reader *reader, int64_t ticks)
-{
-    return nvt_clock_since(
-        nvt_clock_convert(reader->samples, reader->sample_count, (uint64_t)ticks),
-        reader->samples[0].monotonic_ns);
-}
-
 void nvt_file_take_turns(struct nvt_file_reader *reader)
 {
     const struct nvt_file_tasks *tasks = &reader->tasks;
@@ -150,8 +143,8 @@ void nvt_file_take_turns(struct nvt_file_reader *reader)
     if (!tasks->turn_count || !reader->sample_count)
         return;
     for (uint32_t i = 0; i < tasks->turn_count; i++) {
-        tasks->turns[i].from = time_of(reader, tasks->turns[i].from);
-        tasks->turns[i].to = time_of(reader, tasks->turns[i].to);
+        tasks->turns[i].from = nvt_file_time(reader, (uint64_t)tasks->turns[i].from);
+        tasks->turns[i].to = nvt_file_time(reader, (uint64_t)tasks->turns[i].to);
     }
     qsort(tasks->turns, tasks->turn_count, sizeof(*tasks->turns), by_thread_and_time);
     for (uint32_t i = 0; i < apis->count; i++) {

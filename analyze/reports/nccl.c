@@ -34,8 +34,7 @@ static void read_text(const char *payload, const char *key, char *out, size_t si
 static int read_kind(const struct nvt_trace *trace, uint32_t range, struct kind *kind)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    const char *payload =
-        ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD ? nvt_name(trace, ranges->payload[range]) : "";
+    const char *payload = nvt_range_payload(trace, range);
     *kind = (struct kind){.message.bytes = NVT_MESSAGE_UNKNOWN};
     if (strcmp(nvt_domain_name(trace, ranges->domain[range]), NVT_NCCL_DOMAIN) != 0 ||
         strncmp(payload, "{\"group\":\"", 10) != 0)

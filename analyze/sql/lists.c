@@ -5,6 +5,7 @@
 
 #include "../../lib/count_of.h"
 #include "../../lib/grow.h"
+#include "../../lib/text.h"
 #include "connection.h"
 
 /* --- rows of run directories --- */
@@ -173,9 +174,8 @@ static void put_view_column(struct nvt_table *table, const struct nvt_sql_view *
     for (size_t i = 0; nvt_sql_view_columns[i][0]; i++)
         if (!strcmp(nvt_sql_view_columns[i][0], name))
             about = nvt_sql_view_columns[i][1];
-    const size_t length = strlen(name);
-    const int is_time = length > 3 && !strcmp(name + length - 3, "_ns");
-    nvt_table_put(table, view->name, name, NVT_NULL, NVT_IF(is_time, "ns"), NVT_NULL, about);
+    nvt_table_put(table, view->name, name, NVT_NULL, NVT_IF(nvt_has_ending(name, "_ns"), "ns"),
+                  NVT_NULL, about);
 }
 
 static int put_view(struct nvt_table *table, const struct nvt_sql *sql,

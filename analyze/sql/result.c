@@ -7,6 +7,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/grow.h"
+#include "../../lib/text.h"
 
 /* A cell; a text is at `integer` in the texts. */
 struct cell {
@@ -119,12 +120,6 @@ static struct nvt_cell cell_of(const struct rows *rows, const struct cell *cell,
     return nvt_cell_int(cell->integer);
 }
 
-static int ends_in_ns(const char *name)
-{
-    const size_t length = strlen(name);
-    return length > 3 && !strcmp(name + length - 3, "_ns");
-}
-
 /* The unit of a result that is a column of a table as it is: declared types end in it (nvt_sql_put_column). The sql's; "" where there is
  * none, NULL when out of memory. */
 static const char *declared_unit(struct nvt_sql *sql, sqlite3_stmt *statement, size_t column)
@@ -151,10 +146,10 @@ static int describe(struct nvt_sql *sql, sqlite3_stmt *statement, const struct r
             return -1;
         columns[i] = (struct nvt_column){
             .heading = nvt_strings_get(sql->names, id, NULL),
-            .unit = !*unit && ends_in_ns(name) && type != NVT_TEXT ? "ns" : unit,
+            .unit = !*unit && nvt_has_ending(name, "_ns") && type != NVT_TEXT ? "ns" : unit,
             .type = type,
             .decimals = NVT_SHORTEST,
-            .flags = NVT_ASKED | (ends_in_ns(name) ? 0u : NVT_PLAIN)};
+            .flags = NVT_ASKED | (nvt_has_ending(name, "_ns") ? 0u : NVT_PLAIN)};
     }
     return 0;
 }

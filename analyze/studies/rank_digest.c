@@ -72,19 +72,12 @@ struct sayings {
     uint32_t *ranges; /* owned */
 };
 
-static const char *payload_of(const struct nvt_trace *trace, uint32_t range)
-{
-    return trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD
-               ? nvt_name(trace, trace->ranges.payload[range])
-               : "";
-}
-
 /* Whether a range is one of NCCL's own with its communicator, or (2) one of a collective by record --pytorch. */
 static int says_group(const struct nvt_trace *trace, uint32_t range)
 {
     const char *domain = nvt_domain_name(trace, trace->ranges.domain[range]);
     if (!strcmp(domain, NVT_COLLECTIVE_DOMAIN))
-        return strncmp(payload_of(trace, range), "{\"group\":\"", 10) != 0 ? 0 : 2;
+        return strncmp(nvt_range_payload(trace, range), "{\"group\":\"", 10) != 0 ? 0 : 2;
     return !strcmp(domain, "NCCL") && nvt_nccl_communicator(trace, range);
 }
 
@@ -305,7 +298,7 @@ static uint32_t saying_of(const struct device *device, uint32_t op)
 static uint32_t said_group(struct device *device, uint32_t range)
 {
     const struct nvt_trace *trace = device->rank->from->trace;
-    const char *payload = payload_of(trace, range);
+    const char *payload = nvt_range_payload(trace, range);
     const double size = nvt_member_number(payload, "\"ranks\"");
     struct nvt_rank_group group = {.size = size >= 1 && size < NVT_NONE ? (uint32_t)size : 0};
     char key[128];
@@ -348,7 +341,7 @@ static uint64_t sequence_of(const struct device *device, uint32_t op)
     const uint32_t said = saying_of(device, op);
     if (number != UINT64_MAX || said == NVT_NONE || says_group(trace, said) != 2)
         return number;
-    const double of_range = nvt_member_number(payload_of(trace, said), "\"sequence\"");
+    const double of_range = nvt_member_number(nvt_range_payload(trace, said), "\"sequence\"");
     return of_range >= 0 && of_range < UINT32_MAX ? (uint64_t)of_range : UINT64_MAX;
 }
 
