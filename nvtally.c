@@ -100,10 +100,9 @@ static int share(int argc, char **argv, struct nvt_error *err)
 static int run_shared(const struct nvt_command *command, int argc, char **argv)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    char text[1024];
     const int shared = share(argc, argv, &err);
     if (shared < 0 && *err.message)
-        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
+        (void)nvt_message_error(stderr, &err);
     if (shared)
         return 2;
     const int status = command->run(argc, argv);
@@ -114,11 +113,8 @@ static int run_shared(const struct nvt_command *command, int argc, char **argv)
 static int run_command(int argc, char **argv)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    char text[1024];
-    if (nvt_thread_count_check(&err)) {
-        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
-        return 2;
-    }
+    if (nvt_thread_count_check(&err))
+        return nvt_message_error(stderr, &err);
     for (size_t i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[0], commands[i].name))
             return run_shared(&commands[i], argc, argv);

@@ -8,9 +8,7 @@
 
 int nvt_command_fail(const struct nvt_error *err)
 {
-    char text[1200];
-    nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
-    return 2;
+    return nvt_message_error(stderr, err);
 }
 
 void nvt_command_notes(const struct nvt_input *input)

@@ -449,7 +449,6 @@ int nvt_cmd_export(int argc, char **argv)
 {
     struct request request = {0};
     struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
     int status = parse(argc, argv, &request, &err);
     if (status > 0) {
         fputs(usage_text, stdout);
@@ -461,6 +460,5 @@ int nvt_cmd_export(int argc, char **argv)
                                      : export_trace(&request, &err);
     if (!status)
         return 0;
-    nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
-    return 2;
+    return nvt_command_fail(&err);
 }

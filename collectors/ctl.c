@@ -79,13 +79,6 @@ struct ctl {
     size_t count;
 };
 
-static int fail(const struct nvt_error *err)
-{
-    char text[1200];
-    nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
-
 /* --- which recordings ------------------------------------------------------------------------- */
 
 static int is_far(const struct ctl *ctl)
@@ -195,7 +188,7 @@ static int put_far(const struct ctl *ctl, struct nvt_table *table, struct nvt_er
         else
             put_status(table, &ctl->sessions[i], replies[i].text);
         if (replies[i].status < 0)
-            fail(&replies[i].err);
+            nvt_message_error(stderr, &replies[i].err);
     }
     free(replies);
     return 0;
@@ -223,7 +216,7 @@ static int print_sessions(struct ctl *ctl)
     struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout)};
     struct nvt_error err = NVT_ERROR_INIT;
     if (find_all(ctl, &err))
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     struct nvt_table *table = nvt_table_new("ctl_ps", "Recordings", columns, NVT_COUNT_OF(columns));
     int status = table ? 0 : nvt_fail(&err, "out of memory");
     for (size_t i = 0; table && i < ctl->count && !is_far(ctl); i++)
@@ -234,7 +227,7 @@ static int print_sessions(struct ctl *ctl)
         status = nvt_fail(&err, "out of memory");
     nvt_tables_free(&tables);
     if (status)
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     if (!ctl->count)
         nvt_message(stderr,
                     is_far(ctl) ? "no recording watches that file" : "no recording is going on");
@@ -286,7 +279,7 @@ static int print_answer(const struct ctl *ctl, const struct nvt_ctl_session *ses
     const size_t length = strlen(text);
     nvt_ctl_title(session, title, sizeof(title));
     if (status < 0)
-        fail(err);
+        nvt_message_error(stderr, err);
     else if (status)
         nvt_message(stderr, "%s: %s", title, text);
     else if (length && text[length - 1] == '\n' && ctl->count > 1)
@@ -306,7 +299,7 @@ static int command_far(struct ctl *ctl, const char *request, int64_t patience_ns
     int failed = 0;
     struct nvt_ctl_reply *replies = calloc(ctl->count, sizeof(*replies));
     if (!replies)
-        return fail(&(struct nvt_error){.message = "out of memory"});
+        return nvt_message_error(stderr, &(struct nvt_error){.message = "out of memory"});
     nvt_ctl_ask_all(ctl->sessions, ctl->count, request, patience_ns, replies);
     for (size_t i = 0; i < ctl->count; i++)
         failed |= print_answer(ctl, &ctl->sessions[i], replies[i].status, replies[i].text,
@@ -328,12 +321,12 @@ static int command(struct ctl *ctl, const char *request)
     int failed = 0;
     struct nvt_error err = NVT_ERROR_INIT;
     if (choose(ctl, &err))
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     if (is_far(ctl))
         return !strcmp(request, "start") ? start_far(ctl)
                                          : command_far(ctl, request, FAR_PATIENCE_NS);
     if (check_one_output(ctl, &err))
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     for (size_t i = 0; i < ctl->count; i++) {
         char text[NVT_CTL_ANSWER_MOST] = "";
         struct nvt_ctl_session *session = &ctl->sessions[i];
@@ -351,20 +344,20 @@ static int dump(struct ctl *ctl)
     char name[PATH_MAX];
     int failed = 0;
     if (choose(ctl, &err))
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     if (is_far(ctl)) {
         char request[40];
         snprintf(request, sizeof(request), "dump %" PRId64, ctl->last_ns);
         return command_far(ctl, request, DUMP_PATIENCE_NS);
     }
     if (check_one_output(ctl, &err))
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     /* A size limit is an error of write(), which leaves no half of a copy. */
     (void)signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < ctl->count; i++) {
         if (nvt_ctl_dump(&ctl->sessions[i], ctl->output, ctl->last_ns, PATIENCE_NS, name,
                          sizeof(name), &err))
-            failed = fail(&err);
+            failed = nvt_message_error(stderr, &err);
         else
             puts(name);
     }
@@ -387,13 +380,13 @@ static int steps(struct ctl *ctl)
     struct nvt_error err = NVT_ERROR_INIT;
     char text[NVT_CTL_ANSWER_MOST];
     if (choose(ctl, &err) || check_one_output(ctl, &err))
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     for (size_t i = 0; i < ctl->count && !is_far(ctl); i++)
         if (see_to_recorder(ctl, &ctl->sessions[i], "steps", text, sizeof(text), &err) < 0)
-            return fail(&err);
+            return nvt_message_error(stderr, &err);
     if (nvt_ctl_steps(ctl->sessions, ctl->count, ctl->text,
                       is_far(ctl) ? FAR_PATIENCE_NS : PATIENCE_NS, &err))
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     return 0;
 }
 
@@ -532,7 +525,7 @@ int nvt_cmd_ctl(int argc, char **argv)
     if (!status)
         status = run(ctl);
     else
-        status = status == 1 ? 0 : fail(&err);
+        status = status == 1 ? 0 : nvt_message_error(stderr, &err);
     if (ctl)
         nvt_ctl_far_free(&ctl->far);
     free(ctl);

@@ -69,13 +69,6 @@ struct env {
     size_t count;
 };
 
-static int fail(const struct nvt_error *err)
-{
-    char text[1200];
-    nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
-
 /* --- the session ------------------------------------------------------------------------------- */
 
 static uint32_t slots_of(uint64_t bytes)
@@ -360,5 +353,5 @@ int nvt_cmd_env(int argc, char **argv)
     if (!status)
         status = do_it(env, &err);
     free(env);
-    return status == 1 ? 0 : status ? fail(&err) : 0;
+    return status == 1 ? 0 : status ? nvt_message_error(stderr, &err) : 0;
 }

@@ -24,6 +24,7 @@
 #include "../lib/shell.h"
 #include "../lib/trace_file.h"
 #include "../lib/wrap.h"
+#include "../lib/text.h"
 #include "levels.h"
 #include "output_name.h"
 #include "program_file.h"
@@ -37,9 +38,8 @@ enum { RECORD_BYTES_MAX = 4096 };
 
 static int is_python(const char *command)
 {
-    const char *slash = strrchr(command, '/'), *name = slash ? slash + 1 : command;
-    size_t length = strlen(name);
-    return !strncmp(name, "python", 6) || (length > 3 && !strcmp(name + length - 3, ".py"));
+    const char *name = nvt_file_name(command);
+    return !strncmp(name, "python", 6) || nvt_has_ending(name, ".py");
 }
 
 /* Of a program that has kernels, only where ranges can be had for it. What would show more is named as far as it was not on. */
@@ -338,7 +338,7 @@ static void report(const struct nvt_record_request *request, const struct nvt_re
             stderr, "the system killed %d process%s for memory: the limit here is %" PRIu64 " MiB",
             result->memory_kills, result->memory_kills == 1 ? "" : "es", result->limit >> 20);
     if (result->write_error.message[0])
-        nvt_message(stderr, "%s", nvt_error_text(&result->write_error, text, sizeof(text)));
+        (void)nvt_message_error(stderr, &result->write_error);
     if (result->cut_error.message[0])
         nvt_message(stderr, "the older part of the trace could not be cut off: %s",
                     nvt_error_text(&result->cut_error, text, sizeof(text)));
@@ -430,14 +430,6 @@ static int run(struct nvt_record_options *options, char **argv, char *const comm
     return failed;
 }
 
-/* One line of why nothing was recorded. Returns 2, the exit status. */
-static int fail(const struct nvt_error *err)
-{
-    char text[1200];
-    nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
-
 static int fail_to_start(const struct nvt_record_request *request, int why, struct nvt_error *err)
 {
     const char *command = request->command[0], *dot = strrchr(command, '.');
@@ -460,7 +452,7 @@ static int fail_to_start(const struct nvt_record_request *request, int why, stru
     else
         nvt_fail_at(err, command, -1, "%s",
                     why == ENOENT && !strchr(command, '/') ? "command not found" : strerror(why));
-    return fail(err);
+    return nvt_message_error(stderr, err);
 }
 
 /* The same under a name with our rank, where another recorder of the job writes the trace that was named: nvt_record_run. */
@@ -494,7 +486,7 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
     const time_t began = time(NULL);
     if (nvt_output_name(given->options.output, output, sizeof(output), err) ||
         nvt_check_not_stdout(output, "a trace", "file", err))
-        return fail(err);
+        return nvt_message_error(stderr, err);
     nvt_rank_output_take(given->options.output, output);
     request.options.output = output;
     request.options.waits = say_who_is_left;
@@ -510,7 +502,7 @@ static int record(const struct nvt_record_request *given, char **argv, struct nv
     if (failed) {
         if (strstr(err->message, NVT_WRITTEN_BY_ANOTHER))
             nvt_output_add_hint(err);
-        return fail(err);
+        return nvt_message_error(stderr, err);
     }
     if (result.exec_error)
         return fail_to_start(&request, result.exec_error, err);
@@ -529,10 +521,10 @@ int nvt_cmd_record(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     int status = nvt_record_options_parse(argc, argv, &request, &err);
     if (status)
-        return status == 1 ? 0 : fail(&err);
+        return status == 1 ? 0 : nvt_message_error(stderr, &err);
     char **python = request.is_python ? nvt_python_command(request.command, &err) : NULL;
     if (request.is_python && !python)
-        return fail(&err);
+        return nvt_message_error(stderr, &err);
     if (python)
         request.command = python;
     status = record(&request, argv, &err);

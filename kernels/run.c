@@ -430,17 +430,14 @@ static void tell_sizes(const struct request *request)
 static int run_and_show(const struct request *request, int is_temporary, struct nvt_error *err)
 {
     const struct nvt_sweep *sweep = &request->sweep;
-    char text[1200];
     struct nvt_sweep_end end;
     if (request->fell_back && !sweep->ranks.rank)
         nvt_message(stderr, "no CUDA device answers here: using the host backend");
     tell_sizes(request);
     tell_left_out(request);
     tell_unused(request);
-    if (nvt_sweep_run(sweep, &end, err)) {
-        nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
-        return 2;
-    }
+    if (nvt_sweep_run(sweep, &end, err))
+        return nvt_message_error(stderr, err);
     return nvt_run_end(sweep, is_temporary, &end, err);
 }
 
@@ -483,13 +480,10 @@ static int prepare_sweep(struct request *request, struct nvt_error *err)
 
 static int run_sweep(struct request *request, struct nvt_error *err)
 {
-    char text[1200];
     int is_temporary = !request->sweep.directory;
     nvt_quiet_threads();
-    if (prepare_sweep(request, err)) {
-        nvt_message(stderr, "%s", nvt_error_text(err, text, sizeof(text)));
-        return 2;
-    }
+    if (prepare_sweep(request, err))
+        return nvt_message_error(stderr, err);
     int status = run_and_show(request, is_temporary, err);
     nvt_temporary_remove();
     return status;
@@ -498,7 +492,6 @@ static int run_sweep(struct request *request, struct nvt_error *err)
 static int run_command(int argc, char **argv, char **typed)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    char text[1200];
     struct request *request = calloc(1, sizeof(*request));
     if (!request) {
         nvt_message(stderr, "out of memory");
@@ -510,7 +503,7 @@ static int run_command(int argc, char **argv, char **typed)
     request->sweep.argv = typed;
     int status = parse(argc, argv, request, &err);
     if (status < 0)
-        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
+        (void)nvt_message_error(stderr, &err);
     if (status)
         status = status == 1 ? 0 : 2;
     else

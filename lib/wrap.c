@@ -147,3 +147,10 @@ void nvt_message(FILE *err, const char *format, ...)
     if (!failed)
         free(text);
 }
+
+int nvt_message_error(FILE *out, const struct nvt_error *err)
+{
+    char text[1200];
+    nvt_message(out, "%s", nvt_error_text(err, text, sizeof(text)));
+    return 2;
+}

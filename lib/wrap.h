@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "error.h"
+
 /*
  * Write a text in lines of at most `width` columns (0: on one line), without a line feed after the last one. What is on
  * its first line already takes `first` columns; the lines below it begin with `hang` blanks. Lines end between words; a
@@ -27,5 +29,8 @@ void nvt_put_item(const char *name, size_t column, const char *text, size_t widt
 
 /* Write a message of the program, "nvtally: TEXT": wrapped where `err` is a terminal, else on one line; characters are made visible. */
 void nvt_message(FILE *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Write such a message of an error. Returns 2, the exit status of a command that cannot be done. */
+int nvt_message_error(FILE *out, const struct nvt_error *err);
 
 #endif

@@ -453,7 +453,6 @@ static char *join(char **argv)
 int nvt_cmd_report(int argc, char **argv)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    char text[1200];
     struct request *request = calloc(1, sizeof(*request));
     int status = request ? 0 : nvt_fail(&err, "out of memory");
     if (!status)
@@ -467,7 +466,7 @@ int nvt_cmd_report(int argc, char **argv)
                      ? report_changes(request, argc - optind, argv + optind, &err)
                      : report(request, argc - optind, argv + optind, &err);
     if (status < 0)
-        nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
+        (void)nvt_command_fail(&err);
     nvt_temporary_remove();
     if (request) {
         for (size_t i = 0; i < request->picture_count; i++) {
