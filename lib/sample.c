@@ -43,9 +43,11 @@ void nvt_sample_select(double *values, size_t n, size_t k)
     }
 }
 
-static double median(double *values, size_t n)
+double nvt_sample_median(double *values, size_t n)
 {
     size_t middle = n / 2;
+    if (!n)
+        return NAN;
     nvt_sample_select(values, n, middle);
     if (n % 2)
         return values[middle];
@@ -79,7 +81,7 @@ void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary)
     summary->mean = is_exact ? mean : mean + rest / (double)n;
     summary->min = min;
     summary->max = max;
-    summary->median = median(values, n);
+    summary->median = nvt_sample_median(values, n);
     if (n < 2)
         return;
     double variance = (squares - rest * rest / (double)n) / (double)(n - 1);
@@ -301,12 +303,6 @@ double nvt_sample_quantile(const double *sorted, size_t n, double q)
     if (below >= n - 1)
         return sorted[n - 1];
     return sorted[below] + (rank - (double)below) * (sorted[below + 1] - sorted[below]);
-}
-
-double nvt_sample_median(double *values, size_t n)
-{
-    nvt_sample_sort(values, n);
-    return nvt_sample_quantile(values, n, 0.5);
 }
 
 double nvt_sample_deviation(double *values, size_t n, double *median)

@@ -69,12 +69,12 @@ void nvt_sample_sort(double *values, size_t n);
  */
 double nvt_sample_quantile(const double *sorted, size_t n, double q);
 
-/* The median of n values, which are ascending then. NaN for n = 0. */
+/* The median of n values, whose order is changed: the mean of the middle two when n is even, NaN for n = 0. */
 double nvt_sample_median(double *values, size_t n);
 
 /*
  * 1.4826 times the median distance of n values from their median, which `median` gets: of a normal distribution its standard
- * deviation, and outliers do not move it. The values become these distances, ascending. NaN for n = 0.
+ * deviation, and outliers do not move it. The values become these distances. NaN for n = 0.
  */
 double nvt_sample_deviation(double *values, size_t n, double *median);
 

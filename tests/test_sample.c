@@ -113,7 +113,6 @@ static void test_median_and_quantiles(void **state)
     double median, apart[] = {10, 1, 3, 2};
     assert_close(nvt_sample_deviation(apart, 4, &median), 1.4826, 1e-15);
     assert_close(median, 2.5, 0);
-    assert_close(apart[3], 7.5, 0);
     assert_true(isnan(nvt_sample_deviation(apart, 0, &median)) && isnan(median));
 }
 

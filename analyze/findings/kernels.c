@@ -27,16 +27,15 @@ static double launch_time(const struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
     double *values = malloc(((size_t)trace->apis.count + 1) * sizeof(*values));
-    struct nvt_summary summary;
     size_t count = 0;
     if (!values)
         return -1;
     for (uint32_t i = 0; i < trace->apis.count; i++)
         if (nvt_is_steady_call(view, i) && nvt_call_launches(nvt_name(trace, trace->apis.name[i])))
             values[count++] = (double)(trace->apis.end[i] - trace->apis.start[i]);
-    nvt_sample_summary(values, count, &summary);
+    const double median = nvt_sample_median(values, count);
     free(values);
-    return count ? fmin(summary.median, LONGEST_LAUNCH) : USUAL_LAUNCH;
+    return count ? fmin(median, LONGEST_LAUNCH) : USUAL_LAUNCH;
 }
 
 /* Kernels of graphs are left out: their launches have been joined already. */

@@ -169,9 +169,7 @@ static int add_range(struct search *search, uint32_t range)
 
 static double median_of(struct lengths *lengths)
 {
-    struct nvt_summary summary;
-    nvt_sample_summary(lengths->items, lengths->count, &summary);
-    return summary.median;
+    return nvt_sample_median(lengths->items, lengths->count);
 }
 
 static double total_of(const struct lengths *lengths)

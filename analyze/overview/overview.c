@@ -67,13 +67,6 @@ const char *nvt_overview_unit_text(const struct nvt_overview *overview, char out
 
 /* --- how long units take, and how busy GPUs are in them --- */
 
-static double median_of(double *values, size_t count)
-{
-    struct nvt_summary summary;
-    nvt_sample_summary(values, count, &summary);
-    return summary.median;
-}
-
 /* How far the forward passes of each process that infers are apart, on whatever threads. */
 static int set_pace(struct nvt_overview *overview, const struct nvt_input *input,
                     const struct nvt_overview_units *units, struct nvt_error *err)
@@ -88,7 +81,7 @@ static int set_pace(struct nvt_overview *overview, const struct nvt_input *input
             unit->process == before->process)
             apart[count++] = (double)(unit->start - before->start);
     }
-    overview->pace_ns = count ? median_of(apart, count) : NAN;
+    overview->pace_ns = nvt_sample_median(apart, count);
     free(apart);
     return 0;
 }
@@ -119,13 +112,14 @@ static int set_units(struct nvt_overview *overview, const struct nvt_overview_un
     overview->units = units->count;
     overview->first_ns = units->are_iterations && units->count ? lengths[0] : NAN;
     overview->low_ns = overview->high_ns = NAN;
-    overview->unit_ns = nvt_sample_median(lengths, units->count);
+    nvt_sample_sort(lengths, units->count);
+    overview->unit_ns = nvt_sample_quantile(lengths, units->count, 0.5);
     if (units->are_iterations && units->count >= QUARTILES_LEAST) {
         overview->low_ns = nvt_sample_quantile(lengths, units->count, 0.25);
         overview->high_ns = nvt_sample_quantile(lengths, units->count, 0.75);
     }
-    overview->gpu_ns = with_gpu ? median_of(busy, with_gpu) : NAN;
-    overview->gpu_share = with_gpu ? median_of(shares, with_gpu) : NAN;
+    overview->gpu_ns = nvt_sample_median(busy, with_gpu);
+    overview->gpu_share = nvt_sample_median(shares, with_gpu);
     free(lengths);
     return 0;
 }
@@ -271,8 +265,8 @@ static int set_parts(struct nvt_overview *overview, const struct nvt_input *inpu
         *part = (struct nvt_overview_part){.peak_bytes = peak > 0 ? peak : NAN};
         name_part(input, &units->items[i], overview->programs > 1, part->name, sizeof(part->name));
         part->units = part_of(units, i, lengths, shares, &with_gpu);
-        part->unit_ns = median_of(lengths, part->units);
-        part->gpu_share = with_gpu ? median_of(shares, with_gpu) : NAN;
+        part->unit_ns = nvt_sample_median(lengths, part->units);
+        part->gpu_share = nvt_sample_median(shares, with_gpu);
     }
     free(lengths);
     if (failed)

@@ -295,13 +295,12 @@ static int add_trace(struct build *build, const struct nvt_input *input, uint32_
 static double of_unit(const struct nvt_overview_units *units, double *values, uint32_t count,
                       double mean)
 {
-    struct nvt_summary summary;
     if (units->are_means)
         return mean;
     for (uint32_t i = count; i < units->count; i++)
         values[i] = 0;
-    nvt_sample_summary(values, units->count, &summary);
-    return summary.median > 0 ? summary.median : mean;
+    const double median = nvt_sample_median(values, units->count);
+    return median > 0 ? median : mean;
 }
 
 static int by_node(const void *left, const void *right)

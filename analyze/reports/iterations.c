@@ -12,13 +12,6 @@
 #include "../device/iterations.h"
 #include "report.h"
 
-static double median_of(double *values, size_t count)
-{
-    struct nvt_summary summary;
-    nvt_sample_summary(values, count, &summary);
-    return summary.median;
-}
-
 static int put_iterations_device(struct nvt_table *table, const struct nvt_trace *trace,
                                  const struct nvt_used_device *device,
                                  const struct nvt_iterations *found)
@@ -29,12 +22,12 @@ static int put_iterations_device(struct nvt_table *table, const struct nvt_trace
         return -1;
     for (uint32_t i = 0; i < found->count; i++)
         values[i] = found->items[i].ops;
-    const double ops = median_of(values, found->count);
+    const double ops = nvt_sample_median(values, found->count);
     for (uint32_t i = 0; i < found->periods; i++)
         values[i] = found->items[i].period > 0
                         ? 100 * (double)found->items[i].busy / (double)found->items[i].period
                         : 0;
-    const double busy = median_of(values, found->periods);
+    const double busy = nvt_sample_median(values, found->periods);
     for (uint32_t i = 0; i < found->periods; i++)
         values[i] = (double)found->items[i].period;
     nvt_sample_summary(values, found->periods, &periods);

@@ -26,14 +26,10 @@ struct work {
 /* Scores of a series; `scratch` has room for as many. */
 static void score_series(const double *values, size_t length, double *scores, double *scratch)
 {
-    struct nvt_summary summary;
+    double middle;
     memcpy(scratch, values, length * sizeof(*scratch));
-    nvt_sample_summary(scratch, length, &summary);
-    const double middle = summary.median;
-    for (size_t i = 0; i < length; i++)
-        scratch[i] = fabs(values[i] - middle);
-    nvt_sample_summary(scratch, length, &summary);
-    const double unit = fmax(DEVIATION * summary.median, UNIT_LEAST * middle);
+    const double deviation = nvt_sample_deviation(scratch, length, &middle);
+    const double unit = fmax(deviation, UNIT_LEAST * middle);
     for (size_t i = 0; i < length; i++) {
         const double above = values[i] - middle;
         /* Where most times are equal there is no unit, and what differs is as far off as can be. */
@@ -139,30 +135,25 @@ static int interval(struct work *work, struct nvt_change_point *found)
 static double median_of(const struct work *work, const double *const *series, size_t first,
                         size_t end)
 {
-    struct nvt_summary summary;
     size_t n = 0;
     for (size_t s = 0; s < work->count; s++)
         for (size_t i = first; i < end; i++)
             work->values[n++] = series[s][i];
-    nvt_sample_summary(work->values, n, &summary);
-    return summary.median;
+    return nvt_sample_median(work->values, n);
 }
 
 /* How far times at the end of their series are from their median, in deviations: the last third, which
  * is level even where warming up takes more than half of it. */
 static double noise_of(const struct work *work, const double *const *series)
 {
-    struct nvt_summary summary;
+    double median;
     const size_t last = (work->length + 2) / 3, first = work->length - last;
     size_t n = 0;
     for (size_t s = 0; s < work->count; s++, n += last) {
         memcpy(work->values + n, series[s] + first, last * sizeof(*work->values));
-        nvt_sample_summary(work->values + n, last, &summary);
-        for (size_t i = 0; i < last; i++)
-            work->values[n + i] = fabs(series[s][first + i] - summary.median);
+        (void)nvt_sample_deviation(work->values + n, last, &median);
     }
-    nvt_sample_summary(work->values, n, &summary);
-    return DEVIATION * summary.median;
+    return DEVIATION * nvt_sample_median(work->values, n);
 }
 
 static void measure_sides(const struct work *work, const double *const *series, size_t at,

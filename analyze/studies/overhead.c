@@ -54,7 +54,8 @@ static size_t sign_test_rank(size_t count)
 
 void nvt_ratio_interval(double *ratios, size_t count, double *median, double *low, double *high)
 {
-    *median = nvt_sample_median(ratios, count);
+    nvt_sample_sort(ratios, count);
+    *median = nvt_sample_quantile(ratios, count, 0.5);
     *low = *high = NAN;
     size_t d = count >= SIGN_TEST_LEAST ? sign_test_rank(count) : 0;
     if (d) {

@@ -199,15 +199,13 @@ static size_t add_up_cells(const struct cells *cells, size_t iterations, double 
 static void end_point(const struct cells *cells, size_t iterations, double *values,
                       struct nvt_sweep_point *point)
 {
-    struct nvt_summary summary = {.median = 0};
     double sum = 0;
     for (size_t i = 0; i < cells->count; i++)
         sum += cells->items[i].ns;
     /* In fewer than half of them the median is 0, and in half of them it is half of the least. */
-    if (2 * add_up_cells(cells, iterations, values) > iterations)
-        nvt_sample_summary(values, iterations, &summary);
+    const int is_most = 2 * add_up_cells(cells, iterations, values) > iterations;
     point->mean_ns = sum / (double)iterations;
-    point->ns = summary.median;
+    point->ns = is_most ? nvt_sample_median(values, iterations) : 0;
     point->count = (double)cells->entries / (double)iterations;
 }
 

@@ -28,11 +28,9 @@ static int by_n(const void *left, const void *right)
 static double median_of(const struct nvt_sweep_point *points, size_t count, size_t offset,
                         double *scratch)
 {
-    struct nvt_summary summary;
     for (size_t i = 0; i < count; i++)
         memcpy(&scratch[i], (const char *)&points[i] + offset, sizeof(*scratch));
-    nvt_sample_summary(scratch, count, &summary);
-    return summary.median;
+    return nvt_sample_median(scratch, count);
 }
 
 /* Of `count` points with one n. */
@@ -312,7 +310,6 @@ int nvt_sweep_entry(const struct nvt_sweep_item *item, const struct nvt_sweep_po
                    name = nvt_sweep_find_name(item, trace);
     double *values = malloc(((size_t)rows + 1) * sizeof(*values));
     struct nvt_named_iterations iterations = {0};
-    struct nvt_summary summary;
     struct nvt_sweep_row entry;
     size_t count = 0;
     int status = nvt_named_iterations_of(&iterations, trace) || !values ? -1 : 0;
@@ -321,9 +318,7 @@ int nvt_sweep_entry(const struct nvt_sweep_item *item, const struct nvt_sweep_po
             nvt_sweep_row_is_of(item, trace, name, &entry) &&
             nvt_iteration_at(&iterations, entry.thread, entry.process, entry.moment) != NVT_NONE)
             values[count++] = (double)(entry.end - entry.start);
-    if (!status)
-        nvt_sample_summary(values, count, &summary);
-    *median = status ? 0 : summary.median;
+    *median = status ? 0 : nvt_sample_median(values, count);
     free(values);
     nvt_named_iterations_free(&iterations);
     return status;
