@@ -49,8 +49,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case 'h':
             return 1;
+        case NVT_COLOR:
+            status = nvt_color_parse(optarg, &request->color, err);
+            break;
         default:
-            status = nvt_command_common(option, NULL, NULL, &request->color, err);
+            status = -1;
         }
     return status;
 }

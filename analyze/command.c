@@ -110,25 +110,14 @@ int nvt_command_top(const char *text, size_t least, size_t *top, struct nvt_erro
     return 0;
 }
 
-int nvt_command_common(int option, struct nvt_window *window, const char **iteration,
-                       enum nvt_color *color, struct nvt_error *err)
+int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err)
 {
-    switch (option) {
-    case NVT_FILTER_TIME:
-        return nvt_window_set_time(window, optarg, err);
-    case NVT_FILTER_NVTX:
-        return nvt_window_set_range(window, optarg, err);
-    case NVT_LAUNCHERS:
-        window->launchers = 1;
-        return 0;
-    case NVT_ITERATION:
-        *iteration = optarg;
-        return 0;
-    case NVT_COLOR:
-        return nvt_color_parse(optarg, color, err);
-    default:
-        return -1;
-    }
+    if (option == NVT_LAUNCHERS)
+        return window->launchers = 1;
+    int status = option == NVT_FILTER_TIME   ? nvt_window_set_time(window, optarg, err)
+                 : option == NVT_FILTER_NVTX ? nvt_window_set_range(window, optarg, err)
+                                             : 1;
+    return status < 0 ? -1 : !status;
 }
 
 /* The word with the option that getopt_long refused: it stays at one of several letters until the last. */

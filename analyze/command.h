@@ -58,7 +58,10 @@ int nvt_command_study(struct nvt_input *input, const char *arguments, enum nvt_c
 int nvt_command_option(int argc, char **argv, const char *letters, const struct option *options,
                        struct nvt_error *err);
 
-/* Options that several commands have, as entries of their tables. Those of a window (window.h): */
+/*
+ * The options of a window (window.h), as entries of a command's table; both have values. nvt_command_window takes one
+ * that came: 1 when it is of the window, 0 when it is another one, -1 with err.
+ */
 enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_LAUNCHERS, NVT_ITERATION, NVT_COLOR };
 #define NVT_WINDOW_OPTIONS                                                                         \
     {"filter-time", required_argument, NULL, NVT_FILTER_TIME},                                     \
@@ -71,7 +74,7 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_LAUNCHERS, NVT_ITERATION, 
     "      --filter-time W  only what begins between two moments, FROM/TO, such as\n"              \
     "                       1.2s/1300ms\n"
 
-/* Processes that started the program count, too (launchers.h): of the commands that analyse. */
+/* Processes that started the program count, too (launchers.h): of the commands that analyse. nvt_command_window takes it. */
 #define NVT_LAUNCHERS_OPTION                                                                       \
     {                                                                                              \
         "launchers", no_argument, NULL, NVT_LAUNCHERS                                              \
@@ -80,7 +83,7 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_LAUNCHERS, NVT_ITERATION, 
     "      --launchers      count OS calls and CPU samples of processes that only\n"               \
     "                       started the program, too (timeout, a shell, mpirun)\n"
 
-/* Which ranges are iterations (nvt_iterations_set), of the commands that look at them. */
+/* Which ranges are iterations (nvt_iterations_set), of the commands that look at them: the same, and taken by the command. */
 #define NVT_ITERATION_OPTION                                                                       \
     {                                                                                              \
         "iteration", required_argument, NULL, NVT_ITERATION                                        \
@@ -89,7 +92,9 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_LAUNCHERS, NVT_ITERATION, 
     "      --iteration R    ranges that are iterations: NAME, NAME@DOMAIN, or NAME*\n"             \
     "                       for a prefix\n"
 
-/* When colours are used, of the commands that print for people. */
+int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err);
+
+/* When colours are used, of the commands that print for people: nvt_color_parse takes the value. */
 #define NVT_COLOR_OPTION                                                                           \
     {                                                                                              \
         "color", required_argument, NULL, NVT_COLOR                                                \
@@ -97,10 +102,5 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_LAUNCHERS, NVT_ITERATION, 
 #define NVT_COLOR_HELP                                                                             \
     "      --color WHEN     auto, always or never; auto (the default) is on a\n"                   \
     "                       terminal, unless NO_COLOR is set\n"
-
-/* Take one of these that came, with its value in optarg; what the command's table lacks may be NULL. 0, or -1 with err; also for
- * '?' of nvt_command_option, which has filled it. */
-int nvt_command_common(int option, struct nvt_window *window, const char **iteration,
-                       enum nvt_color *color, struct nvt_error *err);
 
 #endif

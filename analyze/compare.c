@@ -138,9 +138,15 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             fputs(usage_text, stdout);
             return 1;
+        case NVT_ITERATION:
+            request->iteration = optarg;
+            break;
+        case NVT_COLOR:
+            if (nvt_color_parse(optarg, &request->color, err))
+                return -1;
+            break;
         default:
-            if (nvt_command_common(option, &request->window, &request->iteration, &request->color,
-                                   err))
+            if (nvt_command_window(&request->window, option, err) <= 0)
                 return -1;
         }
     }

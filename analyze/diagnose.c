@@ -122,8 +122,12 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             request->format = nvt_command_format(optarg, "see nvtally diagnose --help", err);
             if (!request->format)
                 return -1;
-        } else if (nvt_command_common(option, &request->window, &request->iteration,
-                                      &request->color, err))
+        } else if (option == NVT_ITERATION)
+            request->iteration = optarg;
+        else if (option == NVT_COLOR) {
+            if (nvt_color_parse(optarg, &request->color, err))
+                return -1;
+        } else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
     if (request->rules && optind < argc)

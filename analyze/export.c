@@ -193,7 +193,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             return 1;
         default:
-            status = nvt_command_common(option, &request->window, NULL, NULL, err);
+            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
         }
     if (status)
         return status;
@@ -449,6 +449,7 @@ int nvt_cmd_export(int argc, char **argv)
 {
     struct request request = {0};
     struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
     int status = parse(argc, argv, &request, &err);
     if (status > 0) {
         fputs(usage_text, stdout);
@@ -460,5 +461,6 @@ int nvt_cmd_export(int argc, char **argv)
                                      : export_trace(&request, &err);
     if (!status)
         return 0;
-    return nvt_command_fail(&err);
+    nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
+    return 2;
 }

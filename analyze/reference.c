@@ -72,6 +72,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             if (!request->format && strcmp(optarg, "published"))
                 return -1;
             break;
+        case NVT_COLOR:
+            if (nvt_color_parse(optarg, &request->color, err))
+                return -1;
+            break;
         case 'w':
             request->is_wide = 1;
             break;
@@ -79,8 +83,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             help();
             return 1;
         default:
-            if (nvt_command_common(option, NULL, NULL, &request->color, err))
-                return -1;
+            return -1;
         }
     if (argc - optind != 1)
         return nvt_fail(

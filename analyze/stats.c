@@ -195,9 +195,14 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             status = 1;
             break;
+        case NVT_ITERATION:
+            request->iteration = optarg;
+            break;
+        case NVT_COLOR:
+            status = nvt_color_parse(optarg, &request->color, err);
+            break;
         default:
-            status = nvt_command_common(option, &request->window, &request->iteration,
-                                        &request->color, err);
+            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
         }
     return status;
 }

@@ -69,7 +69,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     for (int option; (option = nvt_command_option(argc, argv, ":h", options, err)) != -1;) {
         if (option == HELP || option == 'h')
             return 1;
-        if (nvt_command_common(option, &request->window, &request->iteration, NULL, err))
+        if (option == '?')
+            return -1;
+        if (option == NVT_ITERATION)
+            request->iteration = optarg;
+        else if (nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
     request->given = argv + optind;

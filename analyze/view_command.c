@@ -69,11 +69,14 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     for (int option; (option = nvt_command_option(argc, argv, ":h", options, err)) != -1;) {
         if (option == HELP || option == 'h')
             return 1;
+        if (option == '?')
+            return -1;
         if (option == NO_OPEN)
             request->opens = 0;
-        else if (option == PORT
-                     ? set_port(request, optarg, err)
-                     : nvt_command_common(option, &request->window, &request->iteration, NULL, err))
+        else if (option == NVT_ITERATION)
+            request->iteration = optarg;
+        else if (option == PORT ? set_port(request, optarg, err)
+                                : nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
     request->given = argv + optind;

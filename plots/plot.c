@@ -342,8 +342,11 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
         case 'h':
             options->help = 1;
             return 0;
+        case NVT_ITERATION:
+            options->iteration = optarg;
+            break;
         default:
-            if (nvt_command_common(option, &options->window, &options->iteration, NULL, err))
+            if (nvt_command_window(&options->window, option, err) <= 0)
                 return -1;
         }
     return optind < argc

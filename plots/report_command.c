@@ -100,8 +100,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             fputs(usage_text, stdout);
             return 1;
+        case NVT_ITERATION:
+            request->iteration = optarg;
+            break;
         default:
-            if (nvt_command_common(option, &request->window, &request->iteration, NULL, err))
+            if (nvt_command_window(&request->window, option, err) <= 0)
                 return -1;
         }
     return optind < argc
