@@ -34,28 +34,11 @@ struct request {
 
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {{"format", required_argument, NULL, 'f'},
-                                            NVT_COLOR_OPTION,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int status = 0;
-    optind = 0;
-    for (int option;
-         !status && (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
-        switch (option) {
-        case 'f':
-            request->format = nvt_command_format(optarg, NVT_FORMATS_OF_STATS, err);
-            status = request->format ? 0 : -1;
-            break;
-        case 'h':
-            return 1;
-        case NVT_COLOR:
-            status = nvt_color_parse(optarg, &request->color, err);
-            break;
-        default:
-            status = -1;
-        }
-    return status;
+    const struct nvt_option options[] = {
+        {NVT_FORMAT_OPTION(&request->format, NVT_FORMATS_OF_STATS)},
+        {NVT_COLOR_OPTION(&request->color)},
+        {0}};
+    return nvt_command_options(argc, argv, options, usage_text, err);
 }
 
 /* How many do not hold, or -1 with err. */
@@ -98,11 +81,8 @@ int nvt_cmd_check(int argc, char **argv)
     struct nvt_input input = {.plain_names = 1};
     struct nvt_claims claims = {0};
     int status = parse(argc, argv, &request, &err);
-    if (status) {
-        if (status > 0)
-            fputs(usage_text, stdout);
+    if (status)
         return status > 0 ? 0 : nvt_command_fail(&err);
-    }
     if (argc - optind < 2)
         status = nvt_fail(&err, "check: give a file of claims, and traces or directories; see "
                                 "nvtally check --help");

@@ -99,46 +99,51 @@ size_t nvt_command_note_lines(const struct nvt_input *input)
     return lines;
 }
 
-int nvt_command_top(const char *text, size_t least, size_t *top, struct nvt_error *err)
+int nvt_command_options(int argc, char **argv, const struct nvt_option *options, const char *usage,
+                        struct nvt_error *err)
+{
+    const int status = nvt_options_parse(argc, argv, ":", options, err);
+    if (status == 1)
+        fputs(usage, stdout);
+    else if (status == ':')
+        return nvt_fail(err, "option '%s' needs a value; see nvtally %s --help", argv[optind - 1],
+                        argv[0]);
+    else if (status == '?')
+        return nvt_fail(err, "no option '%s'; 'nvtally %s --help' lists them",
+                        nvt_refused_word(argv), argv[0]);
+    return status;
+}
+
+int nvt_set_format(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    const struct nvt_format **format = option->to;
+    *format = nvt_command_format(value, option->hint, err);
+    return *format ? 0 : -1;
+}
+
+int nvt_set_rows(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
     char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || value < least || value > 1000000000)
-        return nvt_fail(err, "--top %s: must be a number of rows%s", text,
-                        least ? "" : ", 0 for all");
-    *top = value;
+    const unsigned long rows = strtoul(value, &end, 10);
+    if (*value < '0' || *value > '9' || *end || rows < (unsigned)option->number ||
+        rows > 1000000000)
+        return nvt_fail(err, "--%s %s: must be a number of rows%s", option->name, value,
+                        option->number ? "" : ", 0 for all");
+    *(size_t *)option->to = rows;
     return 0;
 }
 
-int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err)
+int nvt_set_time(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
-    if (option == NVT_LAUNCHERS)
-        return window->launchers = 1;
-    int status = option == NVT_FILTER_TIME   ? nvt_window_set_time(window, optarg, err)
-                 : option == NVT_FILTER_NVTX ? nvt_window_set_range(window, optarg, err)
-                                             : 1;
-    return status < 0 ? -1 : !status;
+    return nvt_window_set_time(option->to, value, err);
 }
 
-/* The word with the option that getopt_long refused: it stays at one of several letters until the last. */
-static const char *refused_word(char **argv)
+int nvt_set_range(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
-    const char *word = argv[optind - 1], *next = argv[optind];
-    const int is_next = optopt && next && next[0] == '-' && next[1] != '-' &&
-                        strchr(next, optopt) && (word[0] != '-' || !strchr(word, optopt));
-    return is_next ? next : word;
+    return nvt_window_set_range(option->to, value, err);
 }
 
-int nvt_command_option(int argc, char **argv, const char *letters, const struct option *options,
-                       struct nvt_error *err)
+int nvt_set_color(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
-    opterr = 0;
-    int option = getopt_long(argc, argv, letters, options, NULL);
-    if (option == ':')
-        nvt_fail(err, "option '%s' needs a value; see nvtally %s --help", argv[optind - 1],
-                 argv[0]);
-    else if (option == '?')
-        nvt_fail(err, "no option '%s'; 'nvtally %s --help' lists them", refused_word(argv),
-                 argv[0]);
-    return option == ':' ? '?' : option;
+    return nvt_color_parse(value, option->to, err);
 }

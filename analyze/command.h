@@ -6,8 +6,7 @@
 #ifndef NVT_COMMAND_H
 #define NVT_COMMAND_H
 
-#include <getopt.h>
-
+#include "../lib/options.h"
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "input/input.h"
@@ -20,9 +19,6 @@ int nvt_command_fail(const struct nvt_error *err);
 void nvt_command_notes(const struct nvt_input *input);
 /* Those of them that warn, for who has all of them in a document. */
 void nvt_command_warnings(const struct nvt_input *input);
-
-/* The value of --top: rows, from `least` on. 0, or -1 with err. */
-int nvt_command_top(const char *text, size_t least, size_t *top, struct nvt_error *err);
 
 /* Print lines, each with its end, on stderr: those of notes and warnings start with "nvtally: ". */
 void nvt_command_lines(const void *lines, size_t size);
@@ -51,54 +47,46 @@ int nvt_command_study(struct nvt_input *input, const char *arguments, enum nvt_c
                       struct nvt_tables *tables, FILE *out, struct nvt_error *err);
 
 /*
- * The next option of a command: what getopt_long returns; -1 behind the last one; '?' with err
- * filled for one that is not known or lacks its value. Begin with optind 0. `letters` start with
- * ':'.
+ * Read the options of a command (lib/options.h), and print its usage where --help asks for it. 0 with optind at the first operand, 1: that
+ * was all, -1 with err.
  */
-int nvt_command_option(int argc, char **argv, const char *letters, const struct option *options,
-                       struct nvt_error *err);
+int nvt_command_options(int argc, char **argv, const struct nvt_option *options, const char *usage,
+                        struct nvt_error *err);
 
 /*
- * The options of a window (window.h), as entries of a command's table; both have values. nvt_command_window takes one
- * that came: 1 when it is of the window, 0 when it is another one, -1 with err.
+ * Setters of options. nvt_set_format: `to` points to a const struct nvt_format *, `hint` says where formats are listed. nvt_set_rows: to a
+ * size_t, a number of rows from `number` on. nvt_set_time and nvt_set_range: to a struct nvt_window. nvt_set_color: to an enum nvt_color.
  */
-enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_LAUNCHERS, NVT_ITERATION, NVT_COLOR };
-#define NVT_WINDOW_OPTIONS                                                                         \
-    {"filter-time", required_argument, NULL, NVT_FILTER_TIME},                                     \
-    {                                                                                              \
-        "filter-nvtx", required_argument, NULL, NVT_FILTER_NVTX                                    \
-    }
+nvt_set nvt_set_format, nvt_set_rows, nvt_set_time, nvt_set_range, nvt_set_color;
+
+/* What several commands have: an option of a table, and the lines of their usage about it. */
+
+#define NVT_FORMAT_OPTION(format, where)                                                           \
+    "format", 'f', .set = nvt_set_format, .to = (format), .hint = (where)
+
+/* A window (window.h). */
+#define NVT_TIME_OPTION(window)  "filter-time", .set = nvt_set_time, .to = (window)
+#define NVT_RANGE_OPTION(window) "filter-nvtx", .set = nvt_set_range, .to = (window)
 #define NVT_WINDOW_HELP                                                                            \
     "      --filter-nvtx R  only what begins within a range: NAME, NAME@DOMAIN, or\n"              \
     "                       NAME/N for the N-th, from 0\n"                                         \
     "      --filter-time W  only what begins between two moments, FROM/TO, such as\n"              \
     "                       1.2s/1300ms\n"
 
-/* Processes that started the program count, too (launchers.h): of the commands that analyse. nvt_command_window takes it. */
-#define NVT_LAUNCHERS_OPTION                                                                       \
-    {                                                                                              \
-        "launchers", no_argument, NULL, NVT_LAUNCHERS                                              \
-    }
+/* Processes that started the program count, too (launchers.h): of the commands that analyse. */
+#define NVT_LAUNCHERS_OPTION(window) "launchers", .flag = &(window)->launchers
 #define NVT_LAUNCHERS_HELP                                                                         \
     "      --launchers      count OS calls and CPU samples of processes that only\n"               \
     "                       started the program, too (timeout, a shell, mpirun)\n"
 
-/* Which ranges are iterations (nvt_iterations_set), of the commands that look at them: the same, and taken by the command. */
-#define NVT_ITERATION_OPTION                                                                       \
-    {                                                                                              \
-        "iteration", required_argument, NULL, NVT_ITERATION                                        \
-    }
+/* Which ranges are iterations (nvt_iterations_set), of the commands that look at them. */
+#define NVT_ITERATION_OPTION(range) "iteration", .text = (range)
 #define NVT_ITERATION_HELP                                                                         \
     "      --iteration R    ranges that are iterations: NAME, NAME@DOMAIN, or NAME*\n"             \
     "                       for a prefix\n"
 
-int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err);
-
-/* When colours are used, of the commands that print for people: nvt_color_parse takes the value. */
-#define NVT_COLOR_OPTION                                                                           \
-    {                                                                                              \
-        "color", required_argument, NULL, NVT_COLOR                                                \
-    }
+/* When colours are used, of the commands that print for people. */
+#define NVT_COLOR_OPTION(color) "color", .set = nvt_set_color, .to = (color)
 #define NVT_COLOR_HELP                                                                             \
     "      --color WHEN     auto, always or never; auto (the default) is on a\n"                   \
     "                       terminal, unless NO_COLOR is set\n"

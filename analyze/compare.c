@@ -62,97 +62,39 @@ struct request {
     struct nvt_facts facts; /* what was given */
 };
 
-enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, FAIL_MEMORY, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
-
-static int parse_percent(const char *option, const char *text, double *fraction,
-                         struct nvt_error *err)
+static int set_percent(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
     char *end;
-    double value = strtod(text, &end);
-    if (end == text || (*end && strcmp(end, "%")) || !(value >= 0) || value > 1e6)
-        return nvt_fail(err, "%s %s: must be a percentage, such as 5 or 5%%", option, text);
-    *fraction = value / 100;
+    const double percent = strtod(value, &end);
+    if (end == value || (*end && strcmp(end, "%")) || !(percent >= 0) || percent > 1e6)
+        return nvt_fail(err, "--%s %s: must be a percentage, such as 5 or 5%%", option->name,
+                        value);
+    *(double *)option->to = percent / 100;
     return 0;
 }
-
-static int parse_bound(int option, const char *text, struct request *request, struct nvt_error *err)
-{
-    if (option == FAIL_ABOVE)
-        return parse_percent("--fail-above", text, &request->fail_above, err);
-    if (option == FAIL_MEMORY)
-        return parse_percent("--fail-memory-above", text, &request->fail_memory_above, err);
-    return parse_percent("--tolerance", text, &request->tolerance, err);
-}
-
-static int parse_format(const char *name, struct request *request, struct nvt_error *err)
-{
-    request->format = nvt_command_format(name, "see nvtally compare --help", err);
-    return request->format ? 0 : -1;
-}
-
-static const struct option options[] = {{"format", required_argument, NULL, 'f'},
-                                        {"fail-above", required_argument, NULL, FAIL_ABOVE},
-                                        {"fail-unknown", no_argument, NULL, FAIL_UNKNOWN},
-                                        {"fail-memory-above", required_argument, NULL, FAIL_MEMORY},
-                                        {"reference", no_argument, NULL, REFERENCE},
-                                        {"tolerance", required_argument, NULL, TOLERANCE},
-                                        {"top", required_argument, NULL, TOP},
-                                        NVT_WINDOW_OPTIONS,
-                                        NVT_LAUNCHERS_OPTION,
-                                        NVT_ITERATION_OPTION,
-                                        NVT_COLOR_OPTION,
-                                        {"wide", no_argument, NULL, WIDE},
-                                        {"help", no_argument, NULL, HELP},
-                                        {NULL, 0, NULL, 0}};
 
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
-        switch (option) {
-        case 'f':
-            if (parse_format(optarg, request, err))
-                return -1;
-            break;
-        case FAIL_ABOVE:
-        case FAIL_MEMORY:
-        case TOLERANCE:
-            if (parse_bound(option, optarg, request, err))
-                return -1;
-            break;
-        case FAIL_UNKNOWN:
-            request->fail_unknown = 1;
-            break;
-        case TOP:
-            if (nvt_command_top(optarg, 1, &request->top, err))
-                return -1;
-            break;
-        case REFERENCE:
-            request->reference = 1;
-            break;
-        case WIDE:
-            request->is_wide = 1;
-            break;
-        case HELP:
-        case 'h':
-            fputs(usage_text, stdout);
-            return 1;
-        case NVT_ITERATION:
-            request->iteration = optarg;
-            break;
-        case NVT_COLOR:
-            if (nvt_color_parse(optarg, &request->color, err))
-                return -1;
-            break;
-        default:
-            if (nvt_command_window(&request->window, option, err) <= 0)
-                return -1;
-        }
-    }
-    if (request->fail_unknown && isnan(request->fail_above))
-        return nvt_fail(err, "--fail-unknown needs --fail-above PCT");
-    return 0;
+    const struct nvt_option options[] = {
+        {NVT_FORMAT_OPTION(&request->format, "see nvtally compare --help")},
+        {"fail-above", .set = set_percent, .to = &request->fail_above},
+        {"fail-unknown", .flag = &request->fail_unknown},
+        {"fail-memory-above", .set = set_percent, .to = &request->fail_memory_above},
+        {"reference", .flag = &request->reference},
+        {"tolerance", .set = set_percent, .to = &request->tolerance},
+        {"top", .set = nvt_set_rows, .to = &request->top, .number = 1},
+        {NVT_TIME_OPTION(&request->window)},
+        {NVT_RANGE_OPTION(&request->window)},
+        {NVT_LAUNCHERS_OPTION(&request->window)},
+        {NVT_ITERATION_OPTION(&request->iteration)},
+        {NVT_COLOR_OPTION(&request->color)},
+        {"wide", .flag = &request->is_wide},
+        {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_text, err);
+    return !status && request->fail_unknown && isnan(request->fail_above)
+               ? nvt_fail(err, "--fail-unknown needs --fail-above PCT")
+               : status;
 }
 
 /* Lines about peaks that a side has alone, and about those above the bound. */

@@ -92,44 +92,21 @@ struct request {
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { BY = 256, RULES, EXPLAIN, ALL, HELP };
-    static const struct option options[] = {{"by", required_argument, NULL, BY},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"rules", no_argument, NULL, RULES},
-                                            {"explain", required_argument, NULL, EXPLAIN},
-                                            {"all", no_argument, NULL, ALL},
-                                            NVT_WINDOW_OPTIONS,
-                                            NVT_LAUNCHERS_OPTION,
-                                            NVT_ITERATION_OPTION,
-                                            NVT_COLOR_OPTION,
-                                            {"help", no_argument, NULL, HELP},
-                                            {NULL, 0, NULL, 0}};
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
-        if (option == HELP || option == 'h') {
-            fputs(usage_text, stdout);
-            return 1;
-        }
-        if (option == BY)
-            request->by = optarg;
-        else if (option == RULES)
-            request->rules = 1;
-        else if (option == EXPLAIN)
-            request->explain = optarg;
-        else if (option == ALL)
-            request->all = 1;
-        else if (option == 'f') {
-            request->format = nvt_command_format(optarg, "see nvtally diagnose --help", err);
-            if (!request->format)
-                return -1;
-        } else if (option == NVT_ITERATION)
-            request->iteration = optarg;
-        else if (option == NVT_COLOR) {
-            if (nvt_color_parse(optarg, &request->color, err))
-                return -1;
-        } else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
-            return -1;
-    }
+    const struct nvt_option options[] = {
+        {"by", .text = &request->by},
+        {NVT_FORMAT_OPTION(&request->format, "see nvtally diagnose --help")},
+        {"rules", .flag = &request->rules},
+        {"explain", .text = &request->explain},
+        {"all", .flag = &request->all},
+        {NVT_TIME_OPTION(&request->window)},
+        {NVT_RANGE_OPTION(&request->window)},
+        {NVT_LAUNCHERS_OPTION(&request->window)},
+        {NVT_ITERATION_OPTION(&request->iteration)},
+        {NVT_COLOR_OPTION(&request->color)},
+        {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_text, err);
+    if (status)
+        return status;
     if (request->rules && optind < argc)
         return nvt_fail(err, "diagnose --rules takes no trace");
     request->given = argv + optind;

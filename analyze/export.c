@@ -83,8 +83,9 @@ struct request {
     struct nvt_window window;
 };
 
-static int choose(struct request *request, const char *name, struct nvt_error *err)
+static int choose(const struct nvt_option *option, const char *name, struct nvt_error *err)
 {
+    struct request *request = option->to;
     for (size_t i = 0; i < EXPORTERS; i++)
         if (!strcmp(exporters[i]->name, name)) {
             request->exporter = exporters[i];
@@ -167,34 +168,16 @@ static int export_tables(const struct request *request, struct nvt_error *err)
     return status ? -1 : 0;
 }
 
-/* 1: --help was given. */
+/* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {{"to", required_argument, NULL, 't'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"force-overwrite", no_argument, NULL, 'f'},
-                                            NVT_WINDOW_OPTIONS,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int status = 0;
-    optind = 0;
-    for (int option;
-         !status && (option = nvt_command_option(argc, argv, ":o:fh", options, err)) != -1;)
-        switch (option) {
-        case 't':
-            status = choose(request, optarg, err);
-            break;
-        case 'o':
-            request->output = optarg;
-            break;
-        case 'f':
-            request->overwrites = 1;
-            break;
-        case 'h':
-            return 1;
-        default:
-            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
-        }
+    const struct nvt_option options[] = {{"to", .set = choose, .to = request},
+                                         {"output", 'o', .text = &request->output},
+                                         {"force-overwrite", 'f', .flag = &request->overwrites},
+                                         {NVT_TIME_OPTION(&request->window)},
+                                         {NVT_RANGE_OPTION(&request->window)},
+                                         {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_text, err);
     if (status)
         return status;
     request->inputs = argv + optind;
@@ -449,18 +432,12 @@ int nvt_cmd_export(int argc, char **argv)
 {
     struct request request = {0};
     struct nvt_error err = NVT_ERROR_INIT;
-    char text[1100];
     int status = parse(argc, argv, &request, &err);
-    if (status > 0) {
-        fputs(usage_text, stdout);
+    if (status > 0)
         return 0;
-    }
     if (!status)
         status = request.frames      ? export_tables(&request, &err)
                  : request.is_merged ? export_merged(&request, &err)
                                      : export_trace(&request, &err);
-    if (!status)
-        return 0;
-    nvt_message(stderr, "%s", nvt_error_text(&err, text, sizeof(text)));
-    return 2;
+    return status ? nvt_command_fail(&err) : 0;
 }

@@ -37,11 +37,10 @@ struct request {
     struct nvt_published_facts facts;
 };
 
-static void help(void)
+static void list_layouts(void)
 {
     size_t count;
     const struct nvt_layout *const *layouts = nvt_layouts(&count);
-    fputs(usage_head, stdout);
     for (size_t i = 0; i < count; i++)
         nvt_put_item(layouts[i]->name, 15, layouts[i]->about, NVT_HELP_WIDTH, stdout);
 }
@@ -49,36 +48,17 @@ static void help(void)
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { SOURCE = 256, DEVICE, DATE };
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"source", required_argument, NULL, SOURCE},
-                                            {"device", required_argument, NULL, DEVICE},
-                                            {"date", required_argument, NULL, DATE},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":o:h", options, err)) != -1;)
-        switch (option) {
-        case 'o':
-            request->directory = optarg;
-            if (nvt_check_not_stdout(optarg, "an import", "directory", err))
-                return -1;
-            break;
-        case SOURCE:
-            request->facts.source = optarg;
-            break;
-        case DEVICE:
-            request->facts.device = optarg;
-            break;
-        case DATE:
-            request->facts.date = optarg;
-            break;
-        case 'h':
-            help();
-            return 1;
-        default:
-            return -1;
-        }
+    const struct nvt_option options[] = {
+        {"output", 'o', .set = nvt_set_folder, .to = &request->directory, .hint = "an import"},
+        {"source", .text = &request->facts.source},
+        {"device", .text = &request->facts.device},
+        {"date", .text = &request->facts.date},
+        {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_head, err);
+    if (status > 0)
+        list_layouts();
+    if (status)
+        return status;
     if (argc - optind != 1)
         return nvt_fail(err, argc == optind ? "import: no file was given"
                                             : "import: one file at a time");

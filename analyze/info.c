@@ -1,13 +1,13 @@
 /*
  * The command `info`.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
 #include "../lib/json.h"
+#include "../lib/options.h"
 #include "../lib/probe.h"
 #include "../lib/probe_peak.h"
 #include "../lib/terminal.h"
@@ -79,25 +79,17 @@ static int print_json(const struct nvt_probe_item *items, size_t count)
 
 int nvt_cmd_info(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"peak", no_argument, NULL, 'p'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    int json = 0, peak = 0;
+    const struct nvt_option options[] = {{"json", .flag = &json}, {"peak", .flag = &peak}, {0}};
     struct nvt_probe_item items[NVT_PROBE_MAX];
-    bool json = false, peak = false;
-    opterr = 0;
-    optind = 0;
-    for (int option, at = 1; (option = getopt_long(argc, argv, "+h", options, NULL)) != -1;
-         at = optind) {
-        if (option == 'h') {
-            fputs(usage_text, stdout);
-            return 0;
-        }
-        if (option != 'j' && option != 'p') {
-            nvt_message(stderr, "unknown option %s; see nvtally info --help", argv[at]);
-            return 2;
-        }
-        *(option == 'j' ? &json : &peak) = true;
+    const int status = nvt_options_parse(argc, argv, "+:", options, NULL);
+    if (status == 1) {
+        fputs(usage_text, stdout);
+        return 0;
+    }
+    if (status) {
+        nvt_message(stderr, "unknown option %s; see nvtally info --help", nvt_refused_word(argv));
+        return 2;
     }
     if (optind < argc) {
         nvt_message(stderr,

@@ -210,16 +210,12 @@ static int serve(struct nvt_agent *agent, struct nvt_error *err)
 
 int nvt_cmd_mcp(int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct nvt_option none[] = {{0}};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_agent agent = {0};
-    optind = 0;
-    const int option = nvt_command_option(argc, argv, ":h", options, &err);
-    if (option == 'h') {
-        fputs(usage_text, stdout);
+    int status = nvt_command_options(argc, argv, none, usage_text, &err);
+    if (status > 0)
         return 0;
-    }
-    int status = option == -1 ? 0 : -1;
     if (!status && optind < argc)
         status = nvt_fail(&err, "mcp: takes no argument, but '%s'; the agent opens traces",
                           argv[optind]);

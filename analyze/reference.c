@@ -23,14 +23,6 @@ static const char usage_head[] =
     "      --help           this text\n\n"
     "Workloads, and who published them:\n";
 
-static void help(void)
-{
-    fputs(usage_head, stdout);
-    for (size_t i = 0; nvt_reference_at(i); i++)
-        nvt_put_item(nvt_reference_at(i)->workloads, 21, nvt_reference_at(i)->title, NVT_HELP_WIDTH,
-                     stdout);
-}
-
 struct request {
     const char *workload;
     const struct nvt_reference *reference;
@@ -54,37 +46,32 @@ static int find(const char *workload, struct request *request, struct nvt_error 
                     workload, known);
 }
 
+static void list_workloads(void)
+{
+    for (size_t i = 0; nvt_reference_at(i); i++)
+        nvt_put_item(nvt_reference_at(i)->workloads, 21, nvt_reference_at(i)->title, NVT_HELP_WIDTH,
+                     stdout);
+}
+
+static int set_format(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    *(const struct nvt_format **)option->to = NULL;
+    return strcmp(value, "published") ? nvt_set_format(option, value, err) : 0;
+}
+
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {{"format", required_argument, NULL, 'f'},
-                                            NVT_COLOR_OPTION,
-                                            {"wide", no_argument, NULL, 'w'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
-        switch (option) {
-        case 'f':
-            request->format = strcmp(optarg, "published")
-                                  ? nvt_command_format(optarg, "see nvtally reference --help", err)
-                                  : NULL;
-            if (!request->format && strcmp(optarg, "published"))
-                return -1;
-            break;
-        case NVT_COLOR:
-            if (nvt_color_parse(optarg, &request->color, err))
-                return -1;
-            break;
-        case 'w':
-            request->is_wide = 1;
-            break;
-        case 'h':
-            help();
-            return 1;
-        default:
-            return -1;
-        }
+    const struct nvt_option options[] = {{"format", 'f', .set = set_format, .to = &request->format,
+                                          .hint = "see nvtally reference --help"},
+                                         {NVT_COLOR_OPTION(&request->color)},
+                                         {"wide", .flag = &request->is_wide},
+                                         {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_head, err);
+    if (status > 0)
+        list_workloads();
+    if (status)
+        return status;
     if (argc - optind != 1)
         return nvt_fail(
             err, argc == optind

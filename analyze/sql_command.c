@@ -51,69 +51,30 @@ struct request {
     const struct nvt_input *input;
 };
 
-static int set_rows(struct request *request, const char *text, struct nvt_error *err)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || value > 1000000000)
-        return nvt_fail(err, "--max-rows %s: must be a number of rows, 0 for all", text);
-    request->limits.rows = value;
-    return 0;
-}
-
-static int set_timeout(struct request *request, const char *text, struct nvt_error *err)
+static int set_timeout(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
     int64_t ns = 0;
-    if (strcmp(text, "0") != 0 && nvt_axis_duration(text, &ns))
+    if (strcmp(value, "0") != 0 && nvt_axis_duration(value, &ns))
         return nvt_fail(err, "--timeout %s: must be a time such as 500ms, 10s or 2min, 0 for none",
-                        text);
-    request->limits.seconds = (double)ns * 1e-9;
+                        value);
+    *(double *)option->to = (double)ns * 1e-9;
     return 0;
 }
 
-/* 1: --help was given. */
+/* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {{"format", required_argument, NULL, 'f'},
-                                            {"max-rows", required_argument, NULL, 'm'},
-                                            {"timeout", required_argument, NULL, 't'},
-                                            {"plain-names", no_argument, NULL, 'p'},
-                                            NVT_WINDOW_OPTIONS,
-                                            NVT_ITERATION_OPTION,
-                                            NVT_COLOR_OPTION,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int status = 0;
-    optind = 0;
-    for (int option;
-         !status && (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
-        switch (option) {
-        case 'f':
-            request->format = nvt_command_format(optarg, NVT_FORMATS_OF_STATS, err);
-            status = request->format ? 0 : -1;
-            break;
-        case 'm':
-            status = set_rows(request, optarg, err);
-            break;
-        case 't':
-            status = set_timeout(request, optarg, err);
-            break;
-        case 'p':
-            request->plain_names = 1;
-            break;
-        case 'h':
-            status = 1;
-            break;
-        case NVT_ITERATION:
-            request->iteration = optarg;
-            break;
-        case NVT_COLOR:
-            status = nvt_color_parse(optarg, &request->color, err);
-            break;
-        default:
-            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
-        }
-    return status;
+    const struct nvt_option options[] = {
+        {NVT_FORMAT_OPTION(&request->format, NVT_FORMATS_OF_STATS)},
+        {"max-rows", .set = nvt_set_rows, .to = &request->limits.rows},
+        {"timeout", .set = set_timeout, .to = &request->limits.seconds},
+        {"plain-names", .flag = &request->plain_names},
+        {NVT_TIME_OPTION(&request->window)},
+        {NVT_RANGE_OPTION(&request->window)},
+        {NVT_ITERATION_OPTION(&request->iteration)},
+        {NVT_COLOR_OPTION(&request->color)},
+        {0}};
+    return nvt_command_options(argc, argv, options, usage_text, err);
 }
 
 /* Whether an argument is a statement, and no name of a file: it has a blank in it, and there is no such file. */
@@ -345,11 +306,8 @@ int nvt_cmd_sql(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input input;
     int status = parse(argc, argv, &request, &err);
-    if (status) {
-        if (status > 0)
-            fputs(usage_text, stdout);
+    if (status)
         return status > 0 ? 0 : nvt_command_fail(&err);
-    }
     const char *query = optind < argc && is_query(argv[argc - 1]) ? argv[argc - 1] : NULL;
     char *const *files = argv + optind;
     request.input = &input;

@@ -75,13 +75,12 @@ struct request {
     const struct nvt_format *format; /* NULL: published */
     const char *output;              /* NULL: stdout */
     int list, list_formats;
-    int is_default;  /* no report was asked for */
-    int is_overview; /* nor a format: what people see first, of traces */
-    int is_study;    /* the same screen, of directories of runs */
-    int all;         /* those that have something to say */
-    unsigned project_flags;
+    int is_default;              /* no report was asked for */
+    int is_overview;             /* nor a format: what people see first, of traces */
+    int is_study;                /* the same screen, of directories of runs */
+    int all;                     /* those that have something to say */
+    int project_flags, grouping; /* enum nvt_project_flags, enum nvt_grouping */
     int compensate, plain_names, is_wide;
-    enum nvt_grouping grouping;
     size_t top; /* rows of each table, 0: all; NOT_GIVEN */
     enum nvt_color color;
     struct nvt_window window;
@@ -113,18 +112,19 @@ static int add_report(struct request *request, const char *name, struct nvt_erro
     return 0;
 }
 
-static int add_reports(struct request *request, const char *list, struct nvt_error *err)
+static int add_reports(const struct nvt_option *option, const char *list, struct nvt_error *err)
 {
     char *copy = strdup(list), *rest = copy;
     int status = copy ? 0 : nvt_fail(err, "out of memory");
     for (char *name; !status && (name = strsep(&rest, ","));)
-        status = add_report(request, name, err);
+        status = add_report(option->to, name, err);
     free(copy);
     return status;
 }
 
-static int set_format(struct request *request, const char *name, struct nvt_error *err)
+static int set_format(const struct nvt_option *option, const char *name, struct nvt_error *err)
 {
+    struct request *request = option->to;
     const int is_list = !strcmp(name, "list");
     request->list_formats |= is_list;
     request->format = is_list || !strcmp(name, "published")
@@ -133,77 +133,30 @@ static int set_format(struct request *request, const char *name, struct nvt_erro
     return request->format || is_list || !strcmp(name, "published") ? 0 : -1;
 }
 
-static const struct option options[] = {{"report", required_argument, NULL, 'r'},
-                                        {"format", required_argument, NULL, 'f'},
-                                        {"output", required_argument, NULL, 'o'},
-                                        {"across-threads", no_argument, NULL, 'a'},
-                                        {"by-thread", no_argument, NULL, 'b'},
-                                        {"plain-names", no_argument, NULL, 'p'},
-                                        {"compensate", no_argument, NULL, 'c'},
-                                        {"group-names", no_argument, NULL, 'g'},
-                                        {"every-name", no_argument, NULL, 'e'},
-                                        {"top", required_argument, NULL, 't'},
-                                        {"wide", no_argument, NULL, 'w'},
-                                        NVT_WINDOW_OPTIONS,
-                                        NVT_LAUNCHERS_OPTION,
-                                        NVT_ITERATION_OPTION,
-                                        NVT_COLOR_OPTION,
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
-
-/* 1: --help was given. */
+/* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    int status = 0;
-    optind = 0;
-    for (int option;
-         !status && (option = nvt_command_option(argc, argv, ":r:f:o:h", options, err)) != -1;)
-        switch (option) {
-        case 'r':
-            status = add_reports(request, optarg, err);
-            break;
-        case 'f':
-            status = set_format(request, optarg, err);
-            break;
-        case 'o':
-            request->output = strcmp(optarg, "-") != 0 ? optarg : NULL;
-            break;
-        case 'a':
-            request->project_flags = NVT_ACROSS_THREADS;
-            break;
-        case 'b':
-            request->project_flags = NVT_BY_THREAD;
-            break;
-        case 'c':
-            request->compensate = 1;
-            break;
-        case 'p':
-            request->plain_names = 1;
-            break;
-        case 'g':
-            request->grouping = NVT_GROUP_ALL;
-            break;
-        case 'e':
-            request->grouping = NVT_GROUP_NONE;
-            break;
-        case 't':
-            status = nvt_command_top(optarg, 0, &request->top, err);
-            break;
-        case 'w':
-            request->is_wide = 1;
-            break;
-        case 'h':
-            status = 1;
-            break;
-        case NVT_ITERATION:
-            request->iteration = optarg;
-            break;
-        case NVT_COLOR:
-            status = nvt_color_parse(optarg, &request->color, err);
-            break;
-        default:
-            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
-        }
+    const struct nvt_option options[] = {
+        {"report", 'r', .set = add_reports, .to = request},
+        {"format", 'f', .set = set_format, .to = request},
+        {"output", 'o', .text = &request->output},
+        {"across-threads", .choice = &request->project_flags, .number = NVT_ACROSS_THREADS},
+        {"by-thread", .choice = &request->project_flags, .number = NVT_BY_THREAD},
+        {"plain-names", .flag = &request->plain_names},
+        {"compensate", .flag = &request->compensate},
+        {"group-names", .choice = &request->grouping, .number = NVT_GROUP_ALL},
+        {"every-name", .choice = &request->grouping, .number = NVT_GROUP_NONE},
+        {"top", .set = nvt_set_rows, .to = &request->top},
+        {"wide", .flag = &request->is_wide},
+        {NVT_TIME_OPTION(&request->window)},
+        {NVT_RANGE_OPTION(&request->window)},
+        {NVT_LAUNCHERS_OPTION(&request->window)},
+        {NVT_ITERATION_OPTION(&request->iteration)},
+        {NVT_COLOR_OPTION(&request->color)},
+        {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_text, err);
+    if (!status && request->output && !strcmp(request->output, "-"))
+        request->output = NULL;
     return status;
 }
 
@@ -533,14 +486,14 @@ static void set_reading(struct request *request, struct nvt_input *input)
     if (!request->project_flags && request->format && request->format->captions &&
         request->format != nvt_format_find("column"))
         request->project_flags = NVT_ACROSS_WAITS;
-    input->project_flags = request->project_flags;
+    input->project_flags = (unsigned)request->project_flags;
     input->compensate = request->compensate;
     request->is_overview = !request->count && !request->all && !request->is_wide &&
                            request->top == NOT_GIVEN && request->format == nvt_format_find("table");
     input->plain_names = request->plain_names || request->is_overview;
     /* Programs that read names want each. */
     if (request->grouping == NVT_GROUP_ALL || (request->format && request->format->captions))
-        input->grouping = request->grouping;
+        input->grouping = (enum nvt_grouping)request->grouping;
     input->every_name = request->grouping == NVT_GROUP_NONE;
     input->iteration = request->iteration;
     input->only_launches = takes_launches(request);
@@ -555,11 +508,8 @@ int nvt_cmd_stats(int argc, char **argv)
     struct nvt_input input = {.window = &request.window};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
-    if (status) {
-        if (status > 0)
-            fputs(usage_text, stdout);
+    if (status)
         return status > 0 ? 0 : nvt_command_fail(&err);
-    }
     if (request.list || request.list_formats) {
         if (request.list)
             nvt_list_reports(stdout);

@@ -60,25 +60,16 @@ struct edition {
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { HELP = 256 };
-    static const struct option options[] = {NVT_WINDOW_OPTIONS,
-                                            NVT_ITERATION_OPTION,
-                                            {"help", no_argument, NULL, HELP},
-                                            {NULL, 0, NULL, 0}};
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":h", options, err)) != -1;) {
-        if (option == HELP || option == 'h')
-            return 1;
-        if (option == '?')
-            return -1;
-        if (option == NVT_ITERATION)
-            request->iteration = optarg;
-        else if (nvt_command_window(&request->window, option, err) < 0)
-            return -1;
-    }
+    const struct nvt_option options[] = {{NVT_TIME_OPTION(&request->window)},
+                                         {NVT_RANGE_OPTION(&request->window)},
+                                         {NVT_ITERATION_OPTION(&request->iteration)},
+                                         {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_text, err);
     request->given = argv + optind;
     request->count = (size_t)(argc - optind);
-    return optind < argc ? 0 : nvt_fail(err, "top: no trace was given; see nvtally top --help");
+    return status || request->count
+               ? status
+               : nvt_fail(err, "top: no trace was given; see nvtally top --help");
 }
 
 /* --- what is shown ----------------------------------------------------------------------------- */
@@ -379,10 +370,8 @@ int nvt_cmd_top(int argc, char **argv)
     struct termios before;
     sigset_t while_waiting;
     int status = parse(argc, argv, &request, &err);
-    if (status == 1) {
-        fputs(usage_text, stdout);
+    if (status > 0)
         return 0;
-    }
     if (!status)
         status = read_edition(&request, &edition, 0, &err);
     if (!status && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))

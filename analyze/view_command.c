@@ -44,43 +44,31 @@ struct request {
     const char *iteration;
 };
 
-static int set_port(struct request *request, const char *text, struct nvt_error *err)
+static int set_port(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
     char *end;
     errno = 0;
-    const long port = strtol(text, &end, 10);
-    if (errno || end == text || *end || port < 1 || port > 65535)
-        return nvt_fail(err, "view --port %s: not a port, 1 to 65535", text);
-    request->port = (int)port;
+    const long port = strtol(value, &end, 10);
+    if (errno || end == value || *end || port < 1 || port > 65535)
+        return nvt_fail(err, "view --port %s: not a port, 1 to 65535", value);
+    *(int *)option->to = (int)port;
     return 0;
 }
 
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { PORT = 256, NO_OPEN, HELP };
-    static const struct option options[] = {{"port", required_argument, NULL, PORT},
-                                            {"no-open", no_argument, NULL, NO_OPEN},
-                                            NVT_WINDOW_OPTIONS,
-                                            NVT_ITERATION_OPTION,
-                                            {"help", no_argument, NULL, HELP},
-                                            {NULL, 0, NULL, 0}};
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":h", options, err)) != -1;) {
-        if (option == HELP || option == 'h')
-            return 1;
-        if (option == '?')
-            return -1;
-        if (option == NO_OPEN)
-            request->opens = 0;
-        else if (option == NVT_ITERATION)
-            request->iteration = optarg;
-        else if (option == PORT ? set_port(request, optarg, err)
-                                : nvt_command_window(&request->window, option, err) < 0)
-            return -1;
-    }
+    const struct nvt_option options[] = {{"port", .set = set_port, .to = &request->port},
+                                         {"no-open", .choice = &request->opens, .number = 0},
+                                         {NVT_TIME_OPTION(&request->window)},
+                                         {NVT_RANGE_OPTION(&request->window)},
+                                         {NVT_ITERATION_OPTION(&request->iteration)},
+                                         {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_text, err);
     request->given = argv + optind;
-    return optind < argc ? 0 : nvt_fail(err, "view: no trace was given; see nvtally view --help");
+    return status || optind < argc
+               ? status
+               : nvt_fail(err, "view: no trace was given; see nvtally view --help");
 }
 
 /*
@@ -312,10 +300,8 @@ int nvt_cmd_view(int argc, char **argv)
     struct request request = {.opens = 1};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
-    if (status == 1) {
-        fputs(usage_text, stdout);
+    if (status > 0)
         return 0;
-    }
     if (!status)
         status = nvt_view_can_serve(&err) ? -1 : serve(&request, &err);
     return status < 0 ? nvt_command_fail(&err) : status ? 2 : 0;

@@ -1,7 +1,6 @@
 /*
  * The command `ctl`: what recordings are going on here, and what they are to do.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -14,7 +13,7 @@
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
 #include "../lib/create_file.h"
-#include "../lib/refused_option.h"
+#include "../lib/options.h"
 #include "../lib/render.h"
 #include "../lib/suggest.h"
 #include "../lib/table.h"
@@ -455,64 +454,42 @@ static int take_words(struct ctl *ctl, int count, char **words, struct nvt_error
     return 0;
 }
 
-/* One option with its value. 0, or -1 with err. */
-static int take(int option, const char *text, char **argv, struct ctl *ctl, struct nvt_error *err)
+static int set_last(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
+    return nvt_axis_duration(value, option->to)
+               ? nvt_fail(err, "--last %s: must be a time such as 500ms, 2s or 5min", value)
+               : 0;
+}
+
+static int set_format(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    const struct nvt_format **format = option->to;
     char hint[64];
-    const char **texts[] = {['s'] = &ctl->which,
-                            ['w'] = &ctl->wish.watch,
-                            ['t'] = &ctl->wish.to,
-                            ['k'] = &ctl->wish.key,
-                            ['o'] = &ctl->output};
-    switch (option) {
-    case 's':
-    case 'w':
-    case 't':
-    case 'k':
-    case 'o':
-        *texts[option] = text;
-        return option == 'o' ? nvt_check_not_stdout(text, "a trace", "file", err) : 0;
-    case 'F':
-        ctl->overwrite = 1;
-        return 0;
-    case 'l':
-        return nvt_axis_duration(text, &ctl->last_ns)
-                   ? nvt_fail(err, "--last %s: must be a time such as 500ms, 2s or 5min", text)
-                   : 0;
-    case 'f':
-        ctl->format = nvt_format_find(text);
-        return ctl->format ? 0
-                           : nvt_fail(err, "--format %s: no such format%s", text,
-                                      nvt_format_hint(text, hint, sizeof(hint)));
-    default:
-        return nvt_refused_option(option, argv[optind - 1], "ctl", err);
-    }
+    *format = nvt_format_find(value);
+    return *format ? 0
+                   : nvt_fail(err, "--format %s: no such format%s", value,
+                              nvt_format_hint(value, hint, sizeof(hint)));
 }
 
 /* 0 to go on, 1: --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
 {
-    static const struct option longs[] = {{"session", required_argument, NULL, 's'},
-                                          {"format", required_argument, NULL, 'f'},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"last", required_argument, NULL, 'l'},
-                                          {"force-overwrite", no_argument, NULL, 'F'},
-                                          {"watch", required_argument, NULL, 'w'},
-                                          {"to", required_argument, NULL, 't'},
-                                          {"key", required_argument, NULL, 'k'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    const struct nvt_option options[] = {
+        {"session", 's', .text = &ctl->which},
+        {"format", 'f', .set = set_format, .to = &ctl->format},
+        {"output", 'o', .set = nvt_set_file, .to = &ctl->output, .hint = "a trace"},
+        {"last", .set = set_last, .to = &ctl->last_ns},
+        {"force-overwrite", .flag = &ctl->overwrite},
+        {"watch", .text = &ctl->wish.watch},
+        {"to", .text = &ctl->wish.to},
+        {"key", .text = &ctl->wish.key},
+        {0}};
     ctl->format = nvt_format_find("table");
-    opterr = 0;
-    optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":s:f:o:h", longs, NULL)) != -1;) {
-        if (option == 'h') {
-            fputs(usage_text, stdout);
-            return 1;
-        }
-        if (take(option, optarg, argv, ctl, err))
-            return -1;
-    }
+    const int status = nvt_options_parse(argc, argv, ":", options, err);
+    if (status == 1)
+        fputs(usage_text, stdout);
+    if (status)
+        return status > 1 ? nvt_refused_option(status, argv[optind - 1], "ctl", err) : status;
     return nvt_ctl_far_check(&ctl->wish, err) ? -1
                                               : take_words(ctl, argc - optind, argv + optind, err);
 }

@@ -2,7 +2,6 @@
  * The command `env`: what makes the processes of a job ones that can be recorded later (standing.h).
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include "../lib/buffer.h"
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
+#include "../lib/options.h"
 #include "../lib/program.h"
-#include "../lib/refused_option.h"
 #include "../lib/shell.h"
 #include "../lib/wrap.h"
 #include "env_watch.h"
@@ -235,8 +234,9 @@ static int note_wishes(const struct nvt_levels *levels, struct env *env)
     return 0;
 }
 
-static int take_levels(const char *text, struct env *env, struct nvt_error *err)
+static int set_levels(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
+    struct env *env = option->to;
     struct nvt_levels levels;
     char refused[128];
     if (nvt_levels_parse(text, &levels, err))
@@ -256,27 +256,12 @@ static int take_levels(const char *text, struct env *env, struct nvt_error *err)
     return env->standing.trace ? 0 : nvt_fail(err, "--trace none leaves nothing to record");
 }
 
-static int take(int option, const char *text, char **argv, struct env *env, struct nvt_error *err)
+static int set_ring(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
-    switch (option) {
-    case 't':
-        return take_levels(text, env, err);
-    case 'i':
-        env->iteration = text;
-        return 0;
-    case 'p':
-        env->pytorch = 1;
-        return 0;
-    case 'w':
-        env->watch = text;
-        return 0;
-    case 'r':
-        return nvt_axis_bytes(text, UINT64_C(1) << 30, &env->ring_bytes) || env->ring_bytes < 65536
-                   ? nvt_fail(err, "--ring-size %s: must be from 64K to 1G", text)
-                   : 0;
-    default:
-        return nvt_refused_option(option, argv[optind - 1], "env", err);
-    }
+    uint64_t *bytes = option->to;
+    return nvt_axis_bytes(value, UINT64_C(1) << 30, bytes) || *bytes < 65536
+               ? nvt_fail(err, "--ring-size %s: must be from 64K to 1G", value)
+               : 0;
 }
 
 static int check(struct env *env, struct nvt_error *err)
@@ -299,26 +284,20 @@ static int check(struct env *env, struct nvt_error *err)
 /* 0 to go on, 1: --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct env *env, struct nvt_error *err)
 {
-    static const struct option longs[] = {{"trace", required_argument, NULL, 't'},
-                                          {"iteration", required_argument, NULL, 'i'},
-                                          {"pytorch", no_argument, NULL, 'p'},
-                                          {"ring-size", required_argument, NULL, 'r'},
-                                          {"watch", required_argument, NULL, 'w'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    const struct nvt_option options[] = {{"trace", 't', .set = set_levels, .to = env},
+                                         {"iteration", .text = &env->iteration},
+                                         {"pytorch", .flag = &env->pytorch},
+                                         {"ring-size", .set = set_ring, .to = &env->ring_bytes},
+                                         {"watch", .text = &env->watch},
+                                         {0}};
     env->standing.is_standing = 1;
     env->standing.trace = NVT_TRACE_NVTX | NVT_TRACE_KERNEL;
     env->ring_bytes = 1u << 20;
-    opterr = 0;
-    optind = 0;
-    for (int option; (option = getopt_long(argc, argv, "+:t:h", longs, NULL)) != -1;) {
-        if (option == 'h') {
-            fputs(usage_text, stdout);
-            return 1;
-        }
-        if (take(option, optarg, argv, env, err))
-            return -1;
-    }
+    const int status = nvt_options_parse(argc, argv, "+:", options, err);
+    if (status == 1)
+        fputs(usage_text, stdout);
+    if (status)
+        return status > 1 ? nvt_refused_option(status, argv[optind - 1], "env", err) : status;
     if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
         return nvt_fail(err, "env: '%s' is one word too many; a command stands behind --",
                         argv[optind]);

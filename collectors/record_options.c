@@ -2,7 +2,6 @@
 #include "record_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include "../lib/axis.h"
 #include "../lib/count_of.h"
-#include "../lib/refused_option.h"
+#include "../lib/options.h"
 #include "budget_follow.h"
 #include "capture_wish.h"
 #include "levels.h"

@@ -2,7 +2,6 @@
  * The command `run`.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 #include "../lib/commands.h"
 #include "../lib/count_of.h"
 #include "../lib/create_file.h"
+#include "../lib/options.h"
 #include "../lib/peak_cache.h"
 #include "../lib/program.h"
-#include "../lib/refused_option.h"
 #include "../lib/temporary.h"
 #include "../lib/wrap.h"
 #include "run_end.h"
@@ -24,49 +23,6 @@
 
 const int nvt_has_workloads = 1;
 
-enum {
-    COLLECT = 256,
-    WARMUP,
-    ITERATIONS,
-    REPEAT,
-    INTERLEAVE,
-    MACHINE,
-    PEAK,
-    SEED,
-    LIMIT,
-    BACKEND,
-    NSYS,
-    TIME,
-    ONE_PROCESS,
-    LAUNCHER,
-    RESUME,
-    LIST,
-    HELP,
-    AXIS
-};
-
-static const struct option common_options[] = {{"collect", required_argument, NULL, COLLECT},
-                                               {"warmup", required_argument, NULL, WARMUP},
-                                               {"iterations", required_argument, NULL, ITERATIONS},
-                                               {"repeat", required_argument, NULL, REPEAT},
-                                               {"interleave", required_argument, NULL, INTERLEAVE},
-                                               {"machine", no_argument, NULL, MACHINE},
-                                               {"peak", no_argument, NULL, PEAK},
-                                               {"seed", required_argument, NULL, SEED},
-                                               {"memory-limit", required_argument, NULL, LIMIT},
-                                               {"backend", required_argument, NULL, BACKEND},
-                                               {"nsys", required_argument, NULL, NSYS},
-                                               {"time-limit", required_argument, NULL, TIME},
-                                               {"one-process", no_argument, NULL, ONE_PROCESS},
-                                               {"launcher", required_argument, NULL, LAUNCHER},
-                                               {"resume", no_argument, NULL, RESUME},
-                                               {"output", required_argument, NULL, 'o'},
-                                               {"force-overwrite", no_argument, NULL, 'f'},
-                                               {"list", no_argument, NULL, LIST},
-                                               {"help", no_argument, NULL, HELP}};
-
-#define COMMON_OPTIONS  NVT_COUNT_OF(common_options)
-#define OPTIONS_MOST    256
 #define AXES_GIVEN_MOST 64
 
 struct request {
@@ -80,14 +36,83 @@ struct request {
         const char *option, *text;
     } given[AXES_GIVEN_MOST];
     size_t given_count;
-    int wants_help;
-    /* getopt's table: the common options and every axis of every workload, once. */
-    struct option options[OPTIONS_MOST];
-    char names[OPTIONS_MOST][64];
-    char on[OPTIONS_MOST][72]; /* "--graph=on", of flags that were given without a value */
+    /* The common options and every axis of every workload, once. */
+    struct nvt_option options[NVT_OPTIONS_MOST + 1];
+    char names[NVT_OPTIONS_MOST][64];
+    char on[NVT_OPTIONS_MOST][72]; /* "--graph=on", of flags that were given without a value */
 };
 
 /* --- options ----------------------------------------------------------------------------------------- */
+
+static int parse_number(const char *option, const char *text, int64_t least, int64_t most,
+                        int64_t *value, struct nvt_error *err)
+{
+    struct nvt_axis axis;
+    if (strchr(text, ',') || nvt_axis_numbers(&axis, option, text, least, most, err))
+        return nvt_fail(err, "--%s %s: must be a number from %lld to %lld", option, text,
+                        (long long)least, (long long)most);
+    *value = axis.values[0];
+    return 0;
+}
+
+/* From 1 to the option's number. */
+static int set_number(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    return parse_number(option->name, value, 1, option->number, option->to, err);
+}
+
+static int set_seed(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    int64_t seed = 0;
+    const int status = parse_number(option->name, value, 0, INT64_MAX, &seed, err);
+    *(uint64_t *)option->to = (uint64_t)seed;
+    return status;
+}
+
+static int set_collect(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    return nvt_axis_words(option->to, "--collect", value, nvt_collect_levels, err);
+}
+
+static int set_warmup(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    return nvt_axis_numbers(option->to, "--warmup", value, 0, 1000000, err);
+}
+
+static int set_interleave(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    int *interleave = option->to;
+    for (*interleave = 0; nvt_interleave_words[*interleave]; ++*interleave)
+        if (!strcmp(value, nvt_interleave_words[*interleave]))
+            return 0;
+    return nvt_fail(err, "--interleave %s: must be runs, iterations, within or halves", value);
+}
+
+static int set_limit(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    return nvt_axis_bytes(value, UINT64_MAX >> 8, option->to)
+               ? nvt_fail(err, "--memory-limit %s: must be a number of bytes; K, M or G may follow",
+                          value)
+               : 0;
+}
+
+static int set_backend(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    *(const char **)option->to = value;
+    return strcmp(value, "auto") && strcmp(value, "host") && strcmp(value, "cuda")
+               ? nvt_fail(err, "--backend %s: must be auto, host or cuda", value)
+               : 0;
+}
+
+static int keep_axis(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    struct request *request = option->to;
+    if (request->given_count == AXES_GIVEN_MOST)
+        return nvt_fail(err, "too many options");
+    request->given[request->given_count].option = option->name;
+    request->given[request->given_count++].text = value;
+    return 0;
+}
 
 static void add_axis_option(struct request *request, size_t *count, const char *name)
 {
@@ -99,16 +124,36 @@ static void add_axis_option(struct request *request, size_t *count, const char *
     for (size_t i = 0; i < *count; i++)
         if (!strcmp(request->options[i].name, option))
             return;
-    request->options[(*count)++] = (struct option){option, required_argument, NULL, AXIS};
+    request->options[(*count)++] = (struct nvt_option){option, .set = keep_axis, .to = request};
 }
 
 static void make_options(struct request *request)
 {
-    size_t count = COMMON_OPTIONS;
-    memcpy(request->options, common_options, sizeof(common_options));
+    struct nvt_sweep *sweep = &request->sweep;
+    const struct nvt_option common[] = {
+        {"collect", .set = set_collect, .to = &sweep->collect},
+        {"warmup", .set = set_warmup, .to = &sweep->warmup},
+        {"iterations", .set = set_number, .to = &sweep->iterations, .number = 1000000},
+        {"repeat", .set = set_number, .to = &sweep->repeat, .number = 1000},
+        {"interleave", .set = set_interleave, .to = &sweep->interleave},
+        {"machine", .flag = &sweep->machine},
+        {"peak", .flag = &request->peak},
+        {"seed", .set = set_seed, .to = &sweep->seed},
+        {"memory-limit", .set = set_limit, .to = &sweep->memory_limit},
+        {"backend", .set = set_backend, .to = &request->backend},
+        {"nsys", .text = &request->nsys},
+        {"time-limit", .set = set_number, .to = &sweep->time_limit, .number = 1000000},
+        {"one-process", .flag = &sweep->one_process},
+        {"launcher", .text = &sweep->launcher},
+        {"resume", .flag = &sweep->resume},
+        {"output", 'o', .set = nvt_set_folder, .to = &sweep->directory, .hint = "a sweep"},
+        {"force-overwrite", 'f', .flag = &sweep->overwrite},
+        {"list", .flag = &request->list}};
+    size_t count = NVT_COUNT_OF(common);
+    memcpy(request->options, common, sizeof(common));
     for (size_t i = 0; nvt_axes_at(i); i++)
         for (size_t a = 0; a < nvt_axes_at(i)->count; a++)
-            if (nvt_axes_at(i)->axes[a].kind != NVT_AXIS_FIXED && count < OPTIONS_MOST - 1)
+            if (nvt_axes_at(i)->axes[a].kind != NVT_AXIS_FIXED && count < NVT_OPTIONS_MOST)
                 add_axis_option(request, &count, nvt_axes_at(i)->axes[a].name);
 }
 
@@ -135,109 +180,6 @@ static void set_bare_flags(struct request *request, int argc, char **argv)
             option++;
         snprintf(request->on[option], sizeof(request->on[0]), "%s=on", argv[i]);
         argv[i] = request->on[option];
-    }
-}
-
-static int parse_number(const char *option, const char *text, int64_t least, int64_t most,
-                        int64_t *value, struct nvt_error *err)
-{
-    struct nvt_axis axis;
-    if (strchr(text, ',') || nvt_axis_numbers(&axis, option, text, least, most, err))
-        return nvt_fail(err, "%s %s: must be a number from %lld to %lld", option, text,
-                        (long long)least, (long long)most);
-    *value = axis.values[0];
-    return 0;
-}
-
-static int keep_axis(struct request *request, const char *option, struct nvt_error *err)
-{
-    if (request->given_count == AXES_GIVEN_MOST)
-        return nvt_fail(err, "too many options");
-    request->given[request->given_count].option = option;
-    request->given[request->given_count++].text = optarg;
-    return 0;
-}
-
-/* What has no value, or one that is taken as it is. Whether the option is such a one. */
-static int keep_plain(struct request *request, int option)
-{
-    struct nvt_sweep *sweep = &request->sweep;
-    switch (option) {
-    case PEAK:
-        request->peak = 1;
-        return 1;
-    case NSYS:
-        request->nsys = optarg;
-        return 1;
-    case MACHINE:
-        sweep->machine = 1;
-        return 1;
-    case ONE_PROCESS:
-        sweep->one_process = 1;
-        return 1;
-    case LAUNCHER:
-        sweep->launcher = optarg;
-        return 1;
-    case RESUME:
-        sweep->resume = 1;
-        return 1;
-    case 'f':
-        sweep->overwrite = 1;
-        return 1;
-    case LIST:
-        request->list = 1;
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-static int parse_option(struct request *request, int option, int index, char **argv,
-                        struct nvt_error *err)
-{
-    struct nvt_sweep *sweep = &request->sweep;
-    int64_t seed = 0;
-    int status;
-    if (keep_plain(request, option))
-        return 0;
-    switch (option) {
-    case 'o':
-        sweep->directory = optarg;
-        return nvt_check_not_stdout(optarg, "a sweep", "directory", err);
-    case AXIS:
-        return keep_axis(request, request->options[index].name, err);
-    case BACKEND:
-        request->backend = optarg;
-        if (strcmp(optarg, "auto") && strcmp(optarg, "host") && strcmp(optarg, "cuda"))
-            return nvt_fail(err, "--backend %s: must be auto, host or cuda", optarg);
-        return 0;
-    case COLLECT:
-        return nvt_axis_words(&sweep->collect, "--collect", optarg, nvt_collect_levels, err);
-    case WARMUP:
-        return nvt_axis_numbers(&sweep->warmup, "--warmup", optarg, 0, 1000000, err);
-    case ITERATIONS:
-        return parse_number("--iterations", optarg, 1, 1000000, &sweep->iterations, err);
-    case REPEAT:
-        return parse_number("--repeat", optarg, 1, 1000, &sweep->repeat, err);
-    case INTERLEAVE:
-        for (sweep->interleave = 0; nvt_interleave_words[sweep->interleave]; sweep->interleave++)
-            if (!strcmp(optarg, nvt_interleave_words[sweep->interleave]))
-                return 0;
-        return nvt_fail(err, "--interleave %s: must be runs, iterations, within or halves", optarg);
-    case SEED:
-        status = parse_number("--seed", optarg, 0, INT64_MAX, &seed, err);
-        sweep->seed = (uint64_t)seed;
-        return status;
-    case LIMIT:
-        return nvt_axis_bytes(optarg, UINT64_MAX >> 8, &sweep->memory_limit)
-                   ? nvt_fail(err,
-                              "--memory-limit %s: must be a number of bytes; K, M or G may follow",
-                              optarg)
-                   : 0;
-    case TIME:
-        return parse_number("--time-limit", optarg, 1, 1000000, &sweep->time_limit, err);
-    default:
-        return nvt_refused_option(option, argv[optind - 1], "run", err);
     }
 }
 
@@ -320,20 +262,13 @@ static void set_lengths(struct nvt_sweep *sweep)
 /* 0 to go on, 1 when --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    int index = 0;
-    opterr = 0;
-    optind = 0;
     make_options(request);
     set_bare_flags(request, argc, argv);
-    for (int option; (option = getopt_long(argc, argv, ":o:fh", request->options, &index)) != -1;) {
-        request->wants_help |= option == HELP || option == 'h';
-        if (!request->wants_help && parse_option(request, option, index, argv, err))
-            return -1;
-    }
-    if (request->wants_help) {
+    const int status = nvt_options_parse(argc, argv, ":", request->options, err);
+    if (status == 1)
         nvt_run_help(argv[optind]);
-        return 1;
-    }
+    if (status)
+        return status > 1 ? nvt_refused_option(status, argv[optind - 1], "run", err) : status;
     if (find_workload(request, argv[optind], err))
         return -1;
     if (optind + 1 < argc)

@@ -299,58 +299,44 @@ int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw
 struct options {
     const char *format;
     const char *output; /* NULL: beside the input */
-    int help;
     struct nvt_window window;
     const char *iteration; /* ranges, NULL: those that are called so */
 };
 
 /* A folder is wanted; who names a picture would find one of that name. 0, or -1 with err. */
-static int take_output(struct options *options, const char *path, struct nvt_error *err)
+static int set_output(const struct nvt_option *option, const char *path, struct nvt_error *err)
 {
     struct stat status;
     const char *dot = strrchr(path, '.');
-    options->output = path;
     if (dot && nvt_picture_format(dot + 1) && stat(path, &status))
         return nvt_fail(err,
                         "plot -o takes a folder for its pictures, and '%s' looks like one of them; "
                         "-f %s sets their format",
                         path, dot + 1);
-    return nvt_check_not_stdout(path, "a plot", "directory", err);
+    return nvt_set_folder(option, path, err);
 }
 
+static int set_format(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    *(const char **)option->to = value;
+    return nvt_picture_format(value) ? 0
+                                     : nvt_fail(err, "no format '%s': " NVT_PICTURE_FORMATS, value);
+}
+
+/* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct options *options, struct nvt_error *err)
 {
-    static const struct option known[] = {{"format", required_argument, NULL, 'f'},
-                                          {"output", required_argument, NULL, 'o'},
-                                          NVT_WINDOW_OPTIONS,
-                                          NVT_LAUNCHERS_OPTION,
-                                          NVT_ITERATION_OPTION,
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":f:o:h", known, err)) != -1;)
-        switch (option) {
-        case 'f':
-            options->format = optarg;
-            if (!nvt_picture_format(optarg))
-                return nvt_fail(err, "no format '%s': " NVT_PICTURE_FORMATS, optarg);
-            break;
-        case 'o':
-            if (take_output(options, optarg, err))
-                return -1;
-            break;
-        case 'h':
-            options->help = 1;
-            return 0;
-        case NVT_ITERATION:
-            options->iteration = optarg;
-            break;
-        default:
-            if (nvt_command_window(&options->window, option, err) <= 0)
-                return -1;
-        }
-    return optind < argc
-               ? 0
+    const struct nvt_option known[] = {
+        {"format", 'f', .set = set_format, .to = &options->format},
+        {"output", 'o', .set = set_output, .to = &options->output, .hint = "a plot"},
+        {NVT_TIME_OPTION(&options->window)},
+        {NVT_RANGE_OPTION(&options->window)},
+        {NVT_LAUNCHERS_OPTION(&options->window)},
+        {NVT_ITERATION_OPTION(&options->iteration)},
+        {0}};
+    const int status = nvt_command_options(argc, argv, known, usage_head, err);
+    return status || optind < argc
+               ? status
                : nvt_fail(err, "plot: no trace or directory was given; see nvtally plot --help");
 }
 
@@ -449,9 +435,8 @@ static int plot_comparison(const struct options *options, int count, char **argu
     return status;
 }
 
-static void help(void)
+static void list_charts(void)
 {
-    fputs(usage_head, stdout);
     for (size_t i = 0; i < CHANGE_CHARTS; i++)
         nvt_put_item(change_charts[i]->name, 17, change_charts[i]->about, NVT_HELP_WIDTH, stdout);
     fputs("\nCharts:\n", stdout);
@@ -483,8 +468,8 @@ int nvt_cmd_plot(int argc, char **argv)
     struct options options = {.format = "svg"};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &options, &err);
-    if (!status && options.help) {
-        help();
+    if (status > 0) {
+        list_charts();
         return 0;
     }
     if (!status && nvt_comparison_is_asked(argc - optind, argv + optind))

@@ -68,47 +68,30 @@ struct drawing {
     const struct nvt_change_chart *of_changes;
 };
 
+static int set_embed(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    uint64_t *embed = option->to;
+    *embed = 0;
+    return strcmp(value, "0") != 0 && nvt_axis_bytes(value, EMBED_MOST, embed)
+               ? nvt_fail(err, "--embed %s: must be a size such as 2M, at most 1G, or 0", value)
+               : 0;
+}
+
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { TITLE = 256, EMBED };
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"title", required_argument, NULL, TITLE},
-                                            {"embed", required_argument, NULL, EMBED},
-                                            NVT_WINDOW_OPTIONS,
-                                            NVT_LAUNCHERS_OPTION,
-                                            NVT_ITERATION_OPTION,
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    optind = 0;
-    for (int option; (option = nvt_command_option(argc, argv, ":o:h", options, err)) != -1;)
-        switch (option) {
-        case 'o':
-            request->output = optarg;
-            if (nvt_check_not_stdout(optarg, "a report", "file", err))
-                return -1;
-            break;
-        case TITLE:
-            request->title = optarg;
-            break;
-        case EMBED:
-            request->embed = 0;
-            if (strcmp(optarg, "0") != 0 && nvt_axis_bytes(optarg, EMBED_MOST, &request->embed))
-                return nvt_fail(err, "--embed %s: must be a size such as 2M, at most 1G, or 0",
-                                optarg);
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            return 1;
-        case NVT_ITERATION:
-            request->iteration = optarg;
-            break;
-        default:
-            if (nvt_command_window(&request->window, option, err) <= 0)
-                return -1;
-        }
-    return optind < argc
-               ? 0
+    const struct nvt_option options[] = {
+        {"output", 'o', .set = nvt_set_file, .to = &request->output, .hint = "a report"},
+        {"title", .text = &request->title},
+        {"embed", .set = set_embed, .to = &request->embed},
+        {NVT_TIME_OPTION(&request->window)},
+        {NVT_RANGE_OPTION(&request->window)},
+        {NVT_LAUNCHERS_OPTION(&request->window)},
+        {NVT_ITERATION_OPTION(&request->iteration)},
+        {0}};
+    const int status = nvt_command_options(argc, argv, options, usage_text, err);
+    return status || optind < argc
+               ? status
                : nvt_fail(err,
                           "report: no trace or directory was given; see nvtally report --help");
 }

@@ -1,0 +1,112 @@
+#include "options.h"
+
+#include <string.h>
+
+#include "create_file.h"
+
+/* Values of long options begin behind those of letters. */
+#define LONG 256
+
+/* getopt_long's tables. */
+struct tables {
+    struct option longs[NVT_OPTIONS_MOST + 2]; /* --help first */
+    char letters[2 * NVT_OPTIONS_MOST + 8];
+};
+
+/* What getopt_long returns of a long option: the same of those that are alike. */
+static int long_value(const struct nvt_option *options, int at)
+{
+    int first = 0;
+    while (options[first].set != options[at].set || options[first].to != options[at].to)
+        first++;
+    return LONG + (options[at].set ? first : at);
+}
+
+static void make_tables(struct tables *tables, const char *operands,
+                        const struct nvt_option *options)
+{
+    *tables = (struct tables){.longs = {{"help", no_argument, NULL, 'h'}}};
+    char *letter = stpcpy(stpcpy(tables->letters, operands), "h");
+    for (int i = 0; i < NVT_OPTIONS_MOST && options[i].name; i++) {
+        const int has_value = options[i].text || options[i].set;
+        tables->longs[i + 1] =
+            (struct option){options[i].name, has_value ? required_argument : no_argument, NULL,
+                            long_value(options, i)};
+        if (!options[i].letter)
+            continue;
+        *letter++ = options[i].letter;
+        if (has_value)
+            *letter++ = ':';
+    }
+}
+
+static int take(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    if (option->set)
+        return option->set(option, value, err);
+    if (option->text)
+        *option->text = value;
+    else if (option->flag)
+        *option->flag = 1;
+    else
+        *option->choice = option->number;
+    return 0;
+}
+
+/* NULL: it is --help. */
+static const struct nvt_option *of_letter(const struct nvt_option *options, int letter)
+{
+    while (options->name && options->letter != letter)
+        options++;
+    return options->name ? options : NULL;
+}
+
+int nvt_options_parse(int argc, char **argv, const char *operands, const struct nvt_option *options,
+                      struct nvt_error *err)
+{
+    struct tables tables;
+    int status = 0, found, at = 0;
+    make_tables(&tables, operands, options);
+    opterr = 0;
+    optind = 0;
+    while (!status && (found = getopt_long(argc, argv, tables.letters, tables.longs, &at)) != -1) {
+        if (found == '?' || found == ':')
+            return found;
+        const struct nvt_option *option =
+            found >= LONG ? &options[at - 1] : of_letter(options, found);
+        status = option ? take(option, optarg, err) : 1;
+    }
+    while (status == 1 && getopt_long(argc, argv, tables.letters, tables.longs, NULL) != -1)
+        continue;
+    return status;
+}
+
+int nvt_set_file(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    *(const char **)option->to = value;
+    return nvt_check_not_stdout(value, option->hint, "file", err);
+}
+
+int nvt_set_folder(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    *(const char **)option->to = value;
+    return nvt_check_not_stdout(value, option->hint, "directory", err);
+}
+
+const char *nvt_refused_word(char **argv)
+{
+    const char *word = argv[optind - 1], *next = argv[optind];
+    const int is_letter = optopt && optopt < LONG; /* negative in UTF-8 */
+    const int is_next = is_letter && next && next[0] == '-' && next[1] != '-' &&
+                        strchr(next, optopt) &&
+                        (word[0] != '-' || word[1] == '-' || !strchr(word, optopt));
+    return is_next ? next : word;
+}
+
+int nvt_refused_option(int option, const char *typed, const char *command, struct nvt_error *err)
+{
+    return nvt_fail(err,
+                    option == ':' ? "%s needs a value; see nvtally %s --help"
+                                  : "unknown option %s; see nvtally %s --help",
+                    typed, command);
+}

@@ -1,0 +1,51 @@
+/*
+ * The options of a command, described once: how each is called, and what it does. getopt_long's rules hold: long names may be
+ * abbreviated, options may stand behind operands, and "--" ends them.
+ */
+#ifndef NVT_OPTIONS_H
+#define NVT_OPTIONS_H
+
+#include <getopt.h>
+
+#include "error.h"
+
+enum { NVT_OPTIONS_MOST = 256 };
+
+struct nvt_option;
+/* Takes the value of an option. 0, or -1 with err. */
+typedef int nvt_set(const struct nvt_option *option, const char *value, struct nvt_error *err);
+
+/*
+ * One option, which does one of four things. A table of them ends with {0}. --help and -h are in none: every command has them. An
+ * abbreviation of several options is refused; where these have the same setter and place, it is the first of them.
+ */
+struct nvt_option {
+    const char *name;  /* without its dashes */
+    char letter;       /* of its short form; 0: it has none */
+    int *flag;         /* becomes 1, without a value */
+    int *choice;       /* becomes `number`, without a value */
+    const char **text; /* becomes the value, which lasts as long as argv */
+    nvt_set *set;      /* is called with the value */
+    void *to;          /* where `set` puts it, */
+    const char *hint;  /* what it adds to errors, */
+    int number;        /* and a bound of it */
+};
+
+/*
+ * Do what the options in argv say, one after the other, until one is wrong. `operands` is ":", or "+:" where the first operand ends the
+ * options. Returns 0 with optind at the first operand; 1 for --help, with the rest of argv passed over; -1 with err; or what getopt_long
+ * has refused: '?' an option that is not there, ':' one that lacks its value.
+ */
+int nvt_options_parse(int argc, char **argv, const char *operands, const struct nvt_option *options,
+                      struct nvt_error *err);
+
+/* Setters of the path of an output, `to` points to a const char *; "-" is refused: `hint` says what cannot go to standard output, "a trace". */
+nvt_set nvt_set_file, nvt_set_folder;
+
+/* The word with the option that is not there ('?'). Among several letters getopt_long stays at it until the last. */
+const char *nvt_refused_word(char **argv);
+
+/* Say what was refused, '?' or ':', of a command; `typed` is the word on the command line. Returns -1, with err filled. */
+int nvt_refused_option(int option, const char *typed, const char *command, struct nvt_error *err);
+
+#endif
