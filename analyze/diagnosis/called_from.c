@@ -95,10 +95,9 @@ int nvt_called_from_tell_gaps(const struct nvt_view *view, unsigned cause,
     struct nvt_called_from from = {.ns = 0};
     struct nvt_gap_sum sum = {
         .cause = (enum nvt_gap_cause)cause, .each = add_gap, .context = &from};
-    double share = 0, usual = 0;
     int status = nvt_called_from_begin(&from, view->trace) ? no_memory(view, err) : 0;
     if (!status && from.sites.trace)
-        status = nvt_view_gaps(view, &sum, &share, &usual, err);
+        status = nvt_view_gaps(view, &sum, err);
     if (!status && nvt_called_from_tell(&from, "that time", finding))
         status = no_memory(view, err);
     nvt_called_from_free(&from);

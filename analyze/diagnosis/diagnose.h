@@ -476,10 +476,9 @@ struct nvt_gap_sum;
  */
 double nvt_usual_time(double ns, double count, double longest_ns, double second_ns);
 
-/* Add up the gaps of a cause in the steady part, none where no calls were recorded; *share gets their part of the
- * devices' time there, at most 1, *usual that of their usual time. 0, or -1 with err (out of memory). */
-int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
-                  double *usual, struct nvt_error *err);
+/* Add up the gaps of a cause in the steady part, none where no calls were recorded; `share` is their part of the
+ * devices' time there, at most 1, `usual` that of their usual time. 0, or -1 with err (out of memory). */
+int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, struct nvt_error *err);
 
 /* A finding of a rule about such gaps: with their cost, and the longest of them to look at. */
 struct nvt_finding nvt_finding_of_gaps(const struct nvt_rule *rule, const struct nvt_view *view,

@@ -139,12 +139,11 @@ double nvt_usual_time(double ns, double count, double longest_ns, double second_
     return count < 3 ? 0 : fmin(ns, (ns - longest_ns - second_ns) / (count - 2) * count);
 }
 
-int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
-                  double *usual, struct nvt_error *err)
+int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, struct nvt_error *err)
 {
     sum->from = view->from;
     sum->to = view->to;
-    *share = *usual = 0;
+    sum->share = sum->usual = 0;
     if (!view->trace->apis.count)
         return 0;
     sum->process = view->process;
@@ -153,10 +152,10 @@ int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *
         return 0;
     if (nvt_gaps_add_up(view->trace, view->devices, sum, err))
         return -1;
-    *share = (double)sum->ns / (view->span_ns * sum->devices);
-    *usual = nvt_usual_time((double)sum->ns, (double)sum->count, (double)sum->longest_ns[0],
-                            (double)sum->longest_ns[1]) /
-             (view->span_ns * sum->devices);
+    sum->share = (double)sum->ns / (view->span_ns * sum->devices);
+    sum->usual = nvt_usual_time((double)sum->ns, (double)sum->count, (double)sum->longest_ns[0],
+                                (double)sum->longest_ns[1]) /
+                 (view->span_ns * sum->devices);
     return 0;
 }
 

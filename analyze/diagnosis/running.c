@@ -96,14 +96,13 @@ int nvt_running_tell_gaps(const struct nvt_view *view, unsigned cause, struct nv
     struct nvt_running running = {.is_taken = NULL};
     struct nvt_gap_sum sum = {
         .cause = (enum nvt_gap_cause)cause, .each = add_gap, .context = &running};
-    double share = 0, usual = 0;
     int status = 0;
     if (!view->trace->cpu_samples.count)
         return 0;
     if (nvt_running_begin(&running, view->trace))
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     else
-        status = nvt_view_gaps(view, &sum, &share, &usual, err);
+        status = nvt_view_gaps(view, &sum, err);
     if (!status && nvt_running_tell(&running, finding))
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     nvt_running_free(&running);

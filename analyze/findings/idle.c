@@ -166,10 +166,8 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
 {
     struct host host = {.trace = view->trace};
     struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST, .each = add_gap, .context = &host};
-    double share = 0, usual = 0;
     char part[24] = "", inside[76] = "";
-    int failed =
-        begin_idle(&host) || nvt_view_gaps(view, &sum, &share, &usual, NULL) || host.failed;
+    int failed = begin_idle(&host) || nvt_view_gaps(view, &sum, NULL) || host.failed;
     const struct nvt_place *best = failed ? NULL : place_of(&host);
     const struct nvt_place *call = failed ? NULL : nvt_places_best(&host.in_calls, host.ns);
     if (best)
@@ -193,10 +191,9 @@ static int find_idle(const struct nvt_rule *rule, const struct nvt_view *view,
                      struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST};
-    double share = 0, usual = 0;
-    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+    if (nvt_view_gaps(view, &sum, err))
         return -1;
-    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || sum.usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     const int is_told = find_place(view, &finding);
@@ -206,7 +203,7 @@ static int find_idle(const struct nvt_rule *rule, const struct nvt_view *view,
              "%s %s, %s each, %.0f %% of the GPU's time, while the launching thread ran non-CUDA "
              "code; the longest %s",
              NVT_COUNTED((double)sum.count / view->units, "gap", "gaps"), view->per,
-             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * sum.share,
              NVT_TIME((double)sum.longest_ns[0]));
     if (nvt_running_tell_gaps(view, NVT_GAP_HOST, &finding, err))
         return -1;

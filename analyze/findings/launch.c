@@ -9,7 +9,7 @@
 #define LEAST_COUNT 50
 
 static void tell_launch(struct nvt_finding *finding, const struct nvt_view *view,
-                        const struct nvt_gap_sum *sum, double share)
+                        const struct nvt_gap_sum *sum)
 {
     const struct nvt_trace *trace = view->trace;
     double calls = 0, calls_ns = 0, kernels = 0, kernels_ns = 0;
@@ -25,7 +25,7 @@ static void tell_launch(struct nvt_finding *finding, const struct nvt_view *view
             kernels_ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
         }
     snprintf(finding->what, sizeof(finding->what),
-             "GPU is idle %.0f %% of the time, waiting for kernel launches", 100 * share);
+             "GPU is idle %.0f %% of the time, waiting for kernel launches", 100 * sum->share);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%s %s, %s each; average launch %s (CPU), average kernel %s (GPU); %s, %s "
              "%s",
@@ -41,13 +41,12 @@ static int find_launch(const struct nvt_rule *rule, const struct nvt_view *view,
                        struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_LAUNCH};
-    double share = 0, usual = 0;
-    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+    if (nvt_view_gaps(view, &sum, err))
         return -1;
-    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || sum.usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
-    tell_launch(&finding, view, &sum, share);
+    tell_launch(&finding, view, &sum);
     if (nvt_called_from_tell_calls(view, nvt_call_launches, "the launches' time", &finding, err) ||
         nvt_running_tell_gaps(view, NVT_GAP_LAUNCH, &finding, err))
         return -1;

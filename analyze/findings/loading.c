@@ -12,11 +12,10 @@ static int find_loading(const struct nvt_rule *rule, const struct nvt_view *view
                         struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_LOAD};
-    double share = 0, usual = 0;
     char after[NVT_TELLING_NAME_MAX];
-    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+    if (nvt_view_gaps(view, &sum, err))
         return -1;
-    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || sum.usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     snprintf(finding.what, sizeof(finding.what),
@@ -24,7 +23,7 @@ static int find_loading(const struct nvt_rule *rule, const struct nvt_view *view
              NVT_COUNTED((double)sum.count / view->units, "time", "times"), view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s each, %.0f %% of the GPU's time; the longest, %s, is before %.200s",
-             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * sum.share,
              NVT_TIME((double)sum.longest_ns[0]),
              nvt_kernel_label(nvt_name(view->trace, view->trace->ops.name[sum.longest[0].after]),
                               after));

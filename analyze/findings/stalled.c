@@ -11,10 +11,9 @@ static int find_stalled(const struct nvt_rule *rule, const struct nvt_view *view
                         struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.stalls = 1};
-    double share = 0, usual = 0;
-    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+    if (nvt_view_gaps(view, &sum, err))
         return -1;
-    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || sum.usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     nvt_finding_about_kernel(&finding,
@@ -24,7 +23,7 @@ static int find_stalled(const struct nvt_rule *rule, const struct nvt_view *view
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s %s, %s each, %.0f %% of the GPU's time; the longest %s",
              NVT_COUNTED((double)sum.count / view->units, "gap", "gaps"), view->per,
-             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * sum.share,
              NVT_TIME((double)sum.longest_ns[0]));
     return nvt_findings_add(findings, &finding, err);
 }

@@ -25,11 +25,10 @@ static int find_sync(const struct nvt_rule *rule, const struct nvt_view *view,
                      struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_WAIT};
-    double share = 0, usual = 0;
-    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+    if (nvt_view_gaps(view, &sum, err))
         return -1;
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : 0;
-    if (sum.count < LEAST_COUNT || (double)sum.count <= least || usual < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || (double)sum.count <= least || sum.usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     const struct nvt_trace *trace = view->trace;
@@ -39,7 +38,7 @@ static int find_sync(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s %s, %s each, %.0f %% of the GPU's time",
              NVT_COUNTED((double)sum.count / view->units, "gap", "gaps"), view->per,
-             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share);
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * sum.share);
     if (nvt_called_from_tell_gaps(view, NVT_GAP_WAIT, &finding, err))
         return -1;
     nvt_finding_append(&finding, "; %s of at most %d bytes to the host %s",
