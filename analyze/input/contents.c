@@ -64,7 +64,7 @@ const struct nvt_record *nvt_input_record_of(const struct nvt_input *input, cons
     for (size_t run = 0, before = 0; run < input->run_count; before += input->runs[run++]->count)
         for (; *i - before < input->runs[run]->count; ++*i) {
             const struct nvt_record *record = &input->runs[run]->records[*i - before];
-            if (nvt_record_is_of(record, workload)) {
+            if (!workload || nvt_record_is_of(record, workload)) {
                 ++*i;
                 return record;
             }

@@ -130,7 +130,7 @@ int nvt_input_cut(const struct nvt_window *window, struct nvt_trace *trace, stru
 int nvt_input_check_output(const struct nvt_input *input, const char *output,
                            struct nvt_error *err);
 
-/* The first row of a workload at or behind *i, among those of all run directories, behind which *i is then; NULL: there is none. */
+/* The first row of a workload (NULL: of any) at or behind *i, among those of all run directories, behind which *i is then; NULL: none. */
 const struct nvt_record *nvt_input_record_of(const struct nvt_input *input, const char *workload,
                                              size_t *i);
 

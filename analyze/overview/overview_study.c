@@ -35,10 +35,10 @@ int nvt_overview_study_make(struct nvt_overview_study *study, const struct nvt_i
                             struct nvt_error *err)
 {
     *study = (struct nvt_overview_study){.peak_bytes = NAN};
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++)
-            if (add_record(study, &input->runs[i]->records[k]))
-                return nvt_fail(err, "out of memory");
+    const struct nvt_record *record;
+    for (size_t i = 0; (record = nvt_input_record_of(input, NULL, &i));)
+        if (add_record(study, record))
+            return nvt_fail(err, "out of memory");
     return 0;
 }
 

@@ -261,13 +261,10 @@ static void put_record(const struct nvt_record *record, FILE *out)
 /* Whether a row is of a run, whose partitions may share a device. */
 static int has_runs(const struct nvt_input *input)
 {
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            if (nvt_record_is_of(record, "gpipe") &&
-                strcmp(nvt_record_source(record), "published") != 0)
-                return 1;
-        }
+    const struct nvt_record *record;
+    for (size_t i = 0; (record = nvt_input_record_of(input, "gpipe", &i));)
+        if (strcmp(nvt_record_source(record), "published") != 0)
+            return 1;
     return 0;
 }
 

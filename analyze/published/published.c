@@ -190,15 +190,13 @@ static const struct nvt_record **records_of(const struct nvt_input *input, const
     size_t most = 1;
     for (size_t i = 0; i < input->run_count; i++)
         most += input->runs[i]->count;
-    const struct nvt_record **records = calloc(most, sizeof(*records));
+    const struct nvt_record *record, **records = calloc(most, sizeof(*records));
     *count = 0;
-    for (size_t i = 0; records && i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            const char *status = nvt_record_text(record, "status");
-            if (nvt_record_is_of(record, workload) && (!status || !strcmp(status, "ok")))
-                records[(*count)++] = record;
-        }
+    for (size_t i = 0; records && (record = nvt_input_record_of(input, workload, &i));) {
+        const char *status = nvt_record_text(record, "status");
+        if (!status || !strcmp(status, "ok"))
+            records[(*count)++] = record;
+    }
     return records;
 }
 

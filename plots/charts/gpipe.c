@@ -262,12 +262,10 @@ static int draw_gpipe(const struct nvt_chart_request *request, struct nvt_error 
 /* Whether there may be a step to draw: of a run that did not end well, or of traces that were given by themselves. */
 static int is_traced(const struct nvt_input *input)
 {
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            if (nvt_record_is_of(record, "gpipe") && nvt_record_text(record, "trace"))
-                return 1;
-        }
+    const struct nvt_record *record;
+    for (size_t i = 0; (record = nvt_input_record_of(input, "gpipe", &i));)
+        if (nvt_record_text(record, "trace"))
+            return 1;
     for (size_t i = 0; i < input->trace_count; i++)
         if (nvt_input_is_own(&input->traces[i]) && nvt_pipeline_is_in(input->traces[i].trace))
             return 1;

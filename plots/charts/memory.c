@@ -238,13 +238,12 @@ static int memory_fits(const struct nvt_input *input)
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->memory.count)
             return 1;
-    for (size_t i = 0; i < input->run_count && !input->trace_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            const char *backend = nvt_record_text(record, "backend");
-            if (nvt_record_text(record, "trace") && backend && !strcmp(backend, "cuda"))
-                return 1;
-        }
+    const struct nvt_record *record;
+    for (size_t i = 0; !input->trace_count && (record = nvt_input_record_of(input, NULL, &i));) {
+        const char *backend = nvt_record_text(record, "backend");
+        if (nvt_record_text(record, "trace") && backend && !strcmp(backend, "cuda"))
+            return 1;
+    }
     return 0;
 }
 
