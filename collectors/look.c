@@ -8,6 +8,7 @@
 
 #include "../lib/buffer.h"
 #include "../lib/count_of.h"
+#include "../lib/one_of.h"
 #include "../lib/folder.h"
 
 /* Of a process with more threads nothing is written: that would take too long, and of some nothing would be known. */
@@ -73,10 +74,7 @@ static int is_of_tools(int pid, const char *tid)
     char name[32];
     if (!read_line(pid, tid, "comm", name, sizeof(name)))
         return 1;
-    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
-        if (!strncmp(name, names[i], strlen(names[i])))
-            return 1;
-    return 0;
+    return NVT_BEGINS_WITH_ONE_OF(name, names);
 }
 
 /* Whether a futex waits until a time: of its arguments, 0x7f12 0x189 0x0 0x7ffd …, the second says what it does, the fourth when. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "count_of.h"
+#include "one_of.h"
 #include "job_mpi.h"
 #include "version.h"
 
@@ -63,10 +64,7 @@ static int is_launched(void)
         *name = 0;
     fclose(in);
     name[strcspn(name, "\n")] = 0;
-    for (size_t i = 0; i < NVT_COUNT_OF(launchers); i++)
-        if (!strcmp(name, launchers[i]))
-            return 1;
-    return 0;
+    return NVT_IS_ONE_OF(name, launchers);
 }
 
 /* Where the launcher's program is; "" if that is not known. */

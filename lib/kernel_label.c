@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "count_of.h"
+#include "one_of.h"
 #include "grow.h"
 #include "kernel_names.h"
 
@@ -20,14 +20,6 @@ struct label {
 static int begins_with(const char *word, const char *start)
 {
     return !strncmp(word, start, strlen(start));
-}
-
-static int is_one_of(const char *word, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(word, words[i]))
-            return 1;
-    return 0;
 }
 
 /* "80", "sm90", "v1", "5x": of versions. */
@@ -52,7 +44,7 @@ static int is_dull(const char *word)
     for (size_t i = 0; i < NVT_COUNT_OF(starts); i++)
         if (begins_with(word, starts[i]))
             return 1;
-    return !*word || is_version(word) || is_one_of(word, dull, NVT_COUNT_OF(dull));
+    return !*word || is_version(word) || NVT_IS_ONE_OF(word, dull);
 }
 
 /* The sizes of a tile: "128x256" of itself and of "tilesize128x256"; NULL: it is none. */

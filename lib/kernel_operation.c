@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "count_of.h"
+#include "one_of.h"
 #include "kernel_names.h"
 
 static int is_word(char c)
@@ -93,10 +94,7 @@ static int takes_operation(const char *function, int *takes_classes)
                                             "reduce_kernel",
                                             "multi_tensor_apply_kernel"};
     *takes_classes = *function == 'm';
-    for (size_t i = 0; i < NVT_COUNT_OF(functions); i++)
-        if (!strcmp(function, functions[i]))
-            return 1;
-    return 0;
+    return NVT_IS_ONE_OF(function, functions);
 }
 
 int nvt_kernel_operation(const char *function, const char *name, size_t size,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "count_of.h"
+#include "one_of.h"
 #include "quantity_text.h"
 
 /* What is counted in a unit, in its smallest one. */
@@ -93,10 +93,7 @@ static int is_of_kernel(const char *kind)
 {
     static const char *const kinds[] = {"kernel", "CUDA_KERNEL", "Compute", "Communication",
                                         "Gap",    "Stall",       "Launch"};
-    for (size_t i = 0; i < NVT_COUNT_OF(kinds); i++)
-        if (!strcmp(kind, kinds[i]))
-            return 1;
-    return 0;
+    return NVT_IS_ONE_OF(kind, kinds);
 }
 
 int nvt_people_is_kernel(const struct nvt_table *table, size_t row, size_t column)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../../lib/map.h"
 #include "../../lib/sample.h"
 #include "../model/loop_names.h"
@@ -272,10 +272,7 @@ static int is_training(const struct nvt_trace *trace, const struct nvt_periodic 
     static const char *const begins[] = {"forward", "backward", "enumerate(DataLoader)#", "optim",
                                          "Optimizer"};
     const char *name = found->part_count ? nvt_name(trace, found->parts[0].name) : "";
-    for (size_t i = 0; i < NVT_COUNT_OF(begins); i++)
-        if (!strncmp(name, begins[i], strlen(begins[i])))
-            return 1;
-    return !strcmp(name, "loss") || !strcmp(name, "data");
+    return NVT_BEGINS_WITH_ONE_OF(name, begins) || !strcmp(name, "loss") || !strcmp(name, "data");
 }
 
 /* Whether half of what the hits take longer lies in the ranges of the iterations themselves. */

@@ -1,4 +1,4 @@
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "chrome_args.h"
 
 #include <inttypes.h>
@@ -249,8 +249,5 @@ int nvt_chrome_is_taken(const char *category)
         NVT_EXPORT_MEMORY, NVT_EXPORT_MACHINE,    NVT_EXPORT_MPI, NVT_EXPORT_PROCESS,
         NVT_EXPORT_PATH,
     };
-    for (size_t i = 0; i < NVT_COUNT_OF(taken); i++)
-        if (!strcmp(category, taken[i]))
-            return 1;
-    return 0;
+    return NVT_IS_ONE_OF(category, taken);
 }

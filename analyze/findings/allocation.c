@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../diagnosis/called_from.h"
 
 #define LEAST_SHARE   0.05
@@ -22,10 +22,7 @@ static int allocates(const char *name)
         "cuMemHostAlloc", "hipMalloc", "hipFree",       "hipHostMalloc", "hipExtMalloc"};
     if (strstr(name, "Async"))
         return 0;
-    for (size_t i = 0; i < NVT_COUNT_OF(calls); i++)
-        if (!strncmp(name, calls[i], strlen(calls[i])))
-            return 1;
-    return 0;
+    return NVT_BEGINS_WITH_ONE_OF(name, calls);
 }
 
 /* What is done again and again without iterations on record: a round is from an allocation behind a free to the next

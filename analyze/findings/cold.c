@@ -1,9 +1,8 @@
 /* cold start: first launches, module loads and the creation of contexts, while the device has nothing to do. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../device/gaps.h"
 #include "../diagnosis/blocking.h"
 #include "../model/cover.h"
@@ -33,10 +32,7 @@ static int loads(const char *name)
     static const char *const parts[] = {"ModuleLoad",       "LibraryLoad", "cuInit",
                                         "PrimaryCtxRetain", "CtxCreate",   "ModuleGetFunction",
                                         "LibraryGetKernel"};
-    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
-        if (strstr(name, parts[i]))
-            return 1;
-    return 0;
+    return NVT_HAS_ONE_OF(name, parts);
 }
 
 /* Mark the calls that launch each kernel first, and find when devices work. 0, or -1 when out of memory. */

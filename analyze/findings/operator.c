@@ -1,9 +1,8 @@
 /* dominant operator: one operator of PyTorch that takes most of a loop's time on the CPU, and is none that models consist of. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../diagnosis/diagnose.h"
 #include "../model/batches.h"
 #include "../model/nesting.h"
@@ -23,10 +22,7 @@ static int is_of_models(const char *name)
     static const char *const parts[] = {"mm",  "conv",   "attention", "linear", "lstm",
                                         "gru", "matmul", "einsum",    "dot",    "fft",
                                         "mv",  "addr",   "bilinear"};
-    for (size_t i = 0; i < NVT_COUNT_OF(parts); i++)
-        if (strstr(name, parts[i]))
-            return 1;
-    return 0;
+    return NVT_HAS_ONE_OF(name, parts);
 }
 
 /* By name, malloc'ed; NULL when out of memory. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../../lib/people.h"
 #include "../diagnosis/diagnose.h"
 #include "../memory/levels.h"
@@ -85,10 +85,7 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
 static int is_allocation(const char *name)
 {
     static const char *const names[] = {"cudaMalloc", "cuMemAlloc", "cuMemCreate", "hipMalloc"};
-    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
-        if (!strncmp(name, names[i], strlen(names[i])))
-            return 1;
-    return 0;
+    return NVT_BEGINS_WITH_ONE_OF(name, names);
 }
 
 /* What CUDA had no room for; how much that was, calls do not tell. */

@@ -1,9 +1,8 @@
 /* un-synchronised timing: ranges that end before the device work that they launched. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../diagnosis/diagnose.h"
 #include "../device/project.h"
 #include "../model/recording.h"
@@ -31,10 +30,7 @@ static int is_pytorch(const char *name)
                                       "FullyShardedDataParallel.",
                                       "FSDP::",
                                       "enumerate(DataLoader)#"};
-    for (size_t i = 0; i < NVT_COUNT_OF(own); i++)
-        if (!strncmp(name, own[i], strlen(own[i])))
-            return 1;
-    return 0;
+    return NVT_BEGINS_WITH_ONE_OF(name, own);
 }
 
 /* Each name is looked at once. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../../lib/sample.h"
 #include "merged_records.h"
 
@@ -13,10 +13,7 @@
 static int is_of_one(const char *key)
 {
     static const char *const keys[] = {"repeat", "date", "seed", "iterations"};
-    for (size_t i = 0; i < NVT_COUNT_OF(keys); i++)
-        if (!strcmp(key, keys[i]))
-            return 1;
-    return 0;
+    return NVT_IS_ONE_OF(key, keys);
 }
 
 /* The next member from *at on that says what was run, NULL where the results begin. */

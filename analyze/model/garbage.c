@@ -1,18 +1,14 @@
 #include "garbage.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 
 static int collects(const char *name)
 {
     /* CPython's (gc_collect_main, gc_collect_region …), and Boehm's. */
     static const char *const prefixes[] = {"gc_collect", "GC_mark_"};
-    for (size_t i = 0; i < NVT_COUNT_OF(prefixes); i++)
-        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-            return 1;
-    return 0;
+    return NVT_BEGINS_WITH_ONE_OF(name, prefixes);
 }
 
 uint8_t *nvt_garbage_frames(const struct nvt_trace *trace)

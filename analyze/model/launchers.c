@@ -6,6 +6,7 @@
 
 #include "../../lib/bisect.h"
 #include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../../lib/os_calls.h"
 #include "layout.h"
 
@@ -230,9 +231,8 @@ static enum waits kind_of(const struct nvt_trace *trace, uint32_t call)
                                        "pause",      "system",       "pclose"};
     const char *name = nvt_name(trace, trace->os_calls.name[call]);
     const struct nvt_os_call_info *info = nvt_os_call_find(name);
-    for (size_t i = 0; i < NVT_COUNT_OF(ends); i++)
-        if (!strcmp(name, ends[i]))
-            return WAITS_FOR_END;
+    if (NVT_IS_ONE_OF(name, ends))
+        return WAITS_FOR_END;
     if (!info)
         return NO_WAIT;
     if (info->kind == NVT_OS_PROCESSES)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "cover.h"
 
 int nvt_is_mpi_call(const struct nvt_trace *trace, uint32_t call)
@@ -40,10 +40,7 @@ int nvt_mpi_waits_for_all(const struct nvt_trace *trace, uint32_t call)
         "barrier",        "all_reduce",         "all_gather",
         "reduce_scatter", "all_to_all"};
     const char *name = nvt_name(trace, trace->mpi_calls.name[call]);
-    for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
-        if (!strcmp(name, names[i]))
-            return 1;
-    return 0;
+    return NVT_IS_ONE_OF(name, names);
 }
 
 /* `until`: when the last of its calls so far ends. */

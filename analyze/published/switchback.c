@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "published.h"
 
 /* What is no time: the shape and the number of calls that a time is the mean of. */
@@ -17,10 +18,7 @@ static const char *const shape[] = {"repeat", "batch_size", "dim_out", "dim_in",
 
 static int is_shape(const char *key)
 {
-    for (size_t i = 0; i < NVT_COUNT_OF(shape); i++)
-        if (!strcmp(key, shape[i]))
-            return 1;
-    return 0;
+    return NVT_IS_ONE_OF(key, shape);
 }
 
 static int put_row(const struct nvt_record *row, const char *condition, struct nvt_published *out)

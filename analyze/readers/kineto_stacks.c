@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../model/sort.h"
 #include "frames.h"
 #include "kineto.h"
@@ -47,13 +47,7 @@ static int is_library(const char *name)
     static const char *const begins[] = {
         "<", "torch/", "contextlib.py(", "functools.py(", "runpy.py(", "threading.py("};
     static const char *const within[] = {"/site-packages/", "/dist-packages/", "/lib/python3."};
-    for (size_t i = 0; i < NVT_COUNT_OF(begins); i++)
-        if (!strncmp(name, begins[i], strlen(begins[i])))
-            return 1;
-    for (size_t i = 0; i < NVT_COUNT_OF(within); i++)
-        if (strstr(name, within[i]))
-            return 1;
-    return 0;
+    return NVT_BEGINS_WITH_ONE_OF(name, begins) || NVT_HAS_ONE_OF(name, within);
 }
 
 /* "step (train.py:12)" of "/home/me/train.py(12): step": a string of the trace; 0: it is none of the program's own. NVT_NO_STRING when

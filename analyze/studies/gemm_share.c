@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../../lib/grow.h"
 
 /* What is made, and of what. */
@@ -20,13 +20,9 @@ static enum nvt_gemm_kind kind_of(const struct nvt_phase_part *part)
     static const char *const mixed[] = {"attention", "mlp"};
     if (part->is_kernel)
         return part->is_product ? NVT_ONLY_GEMM : NVT_NO_GEMM;
-    for (size_t i = 0; i < NVT_COUNT_OF(pure); i++)
-        if (!strcmp(part->name, pure[i]))
-            return NVT_ONLY_GEMM;
-    for (size_t i = 0; i < NVT_COUNT_OF(mixed); i++)
-        if (!strcmp(part->name, mixed[i]))
-            return NVT_SOME_GEMM;
-    return NVT_NO_GEMM;
+    return NVT_IS_ONE_OF(part->name, pure)    ? NVT_ONLY_GEMM
+           : NVT_IS_ONE_OF(part->name, mixed) ? NVT_SOME_GEMM
+                                              : NVT_NO_GEMM;
 }
 
 static void count(struct nvt_gemm_share *share, const struct nvt_phase_part *part)

@@ -8,6 +8,7 @@
 #include "../../lib/grow.h"
 #include "../input/conditions.h"
 #include "../../lib/map.h"
+#include "../../lib/one_of.h"
 #include "../model/loop_names.h"
 #include "../model/named_iterations.h"
 #include "../model/nesting.h"
@@ -375,14 +376,6 @@ static int add_phase(struct nvt_phases *phases, const struct named *of, const ch
     return 0;
 }
 
-static int is_one_of_three(const char *phase)
-{
-    for (int i = 0; i < NVT_PHASES_COUNT; i++)
-        if (!strcmp(phase, names[i]))
-            return 1;
-    return 0;
-}
-
 /* A run that was not ok: what its record says of it. */
 static int add_failure(struct nvt_phases *phases, const struct named *of, const char *status)
 {
@@ -415,7 +408,7 @@ static int add_record(struct nvt_phases *phases, const struct named *of)
             return -1;
     for (size_t i = 0; i < record->count; i++) {
         const char *key = record->members[i].key;
-        if (!strncmp(key, "flops_", 6) && !is_one_of_three(key + 6) &&
+        if (!strncmp(key, "flops_", 6) && !NVT_IS_ONE_OF(key + 6, names) &&
             add_phase(phases, of, key + 6))
             return -1;
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../../lib/ctl_mark.h"
 #include "../../lib/grow.h"
 #include "../../lib/mpi_payload.h"
@@ -73,10 +73,7 @@ static int is_collective_of_nccl(const struct nvt_trace *trace, uint32_t range)
                                         "ncclReduce"};
     if (strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "NCCL") != 0)
         return 0;
-    for (size_t i = 0; i < NVT_COUNT_OF(words); i++)
-        if (strstr(nvt_name(trace, trace->ranges.name[range]), words[i]))
-            return 1;
-    return 0;
+    return NVT_HAS_ONE_OF(nvt_name(trace, trace->ranges.name[range]), words);
 }
 
 static void count_collective(struct nvt_process_end *end, uint64_t communicator)

@@ -13,6 +13,7 @@
 #include <nvtx3/nvToolsExtPayload.h>
 
 #include "../../lib/count_of.h"
+#include "../../lib/one_of.h"
 #include "../../lib/nccl_payload.h"
 
 static nvtxDomainHandle_t domain;
@@ -185,14 +186,6 @@ static uint64_t read_type(const char *type, char *out, size_t size)
     return 0;
 }
 
-static int is_any(const char *function, const char *const names[], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(function, names[i]))
-            return 1;
-    return 0;
-}
-
 /* What the rank itself gives and takes of `count` elements, as NCCL counts them: those of one rank where the others' differ. */
 static void set_bytes(struct nvt_nccl_said *said, const char *function, uint64_t count,
                       uint64_t each)
@@ -203,8 +196,8 @@ static void set_bytes(struct nvt_nccl_said *said, const char *function, uint64_t
     const uint64_t part = each && count <= UINT64_MAX / each ? count * each : UINT64_MAX;
     const uint64_t ranks = said->ranks > 0 ? (uint64_t)said->ranks : 0;
     const uint64_t all = ranks && part <= INT64_MAX / ranks ? part * ranks : UINT64_MAX;
-    said->given = is_any(function, gives_all, NVT_COUNT_OF(gives_all)) ? all : part;
-    said->taken = is_any(function, takes_all, NVT_COUNT_OF(takes_all)) ? all : part;
+    said->given = NVT_IS_ONE_OF(function, gives_all) ? all : part;
+    said->taken = NVT_IS_ONE_OF(function, takes_all) ? all : part;
     if (!strcmp(function, "Send"))
         said->taken = 0;
     if (!strcmp(function, "Recv"))
