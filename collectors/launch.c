@@ -15,6 +15,7 @@
 
 #include "../lib/clock.h"
 #include "../lib/count_of.h"
+#include "../lib/process_stat.h"
 #include "../lib/program.h"
 #include "program_file.h"
 #include "session.h"
@@ -57,10 +58,14 @@ static struct {
     _Atomic uint64_t kept;    /* and those of them that have come */
     uint64_t early;           /* what the witness had before we heard of it */
     _Atomic int64_t heard_at; /* when the first of them came, CLOCK_MONOTONIC; 0: none is left */
+    _Atomic pid_t
+        sender; /* of the last of those that somebody sent; 0: it is in no namespace of ours */
 } listening;
 
-/* Who sends a signal to a group, or to each process of a job, has sent it to all within this time. */
-#define PASS_ON_NS 20000000
+/* Who sends a signal to a group, or to each process of a job, has sent it to all within this time; on a busy machine once it is
+ * done, or waits for something, and nobody waits for it longer than that. */
+#define PASS_ON_NS      20000000
+#define PASS_ON_MOST_NS 1000000000
 
 static void handled_signals(sigset_t *set)
 {
@@ -307,14 +312,25 @@ static int is_over(void)
 }
 
 /* The terminal signals the whole foreground group: the command has got those itself, and the witness has them, too. */
-static void note(int number, int is_sent)
+static void note(int number, int is_sent, pid_t sender)
 {
     const uint64_t bit = UINT64_C(1) << (number - 1);
     int64_t none = 0;
     atomic_fetch_or(&listening.heard, bit);
-    if (is_sent)
+    if (is_sent) {
+        atomic_store(&listening.sender, sender);
         atomic_fetch_or(&listening.sent, bit);
+    }
     atomic_compare_exchange_strong(&listening.heard_at, &none, nvt_monotonic_ns());
+}
+
+/* Whether who sent us a signal may be about to send it to others: it runs, or waits for a processor to run on. */
+static int is_sender_busy(void)
+{
+    struct nvt_process_stat stat;
+    const pid_t sender = atomic_load(&listening.sender);
+    return sender > 0 && sender != getpid() && !nvt_process_stat(sender, &stat) &&
+           stat.state == 'R';
 }
 
 int nvt_launch_pass_on(void)
@@ -322,7 +338,8 @@ int nvt_launch_pass_on(void)
     const int64_t at = atomic_load(&listening.heard_at);
     if (!at)
         return 0;
-    if (nvt_monotonic_ns() - at < PASS_ON_NS)
+    const int64_t passed = nvt_monotonic_ns() - at;
+    if (passed < PASS_ON_NS || (passed < PASS_ON_MOST_NS && is_sender_busy()))
         return 1;
     atomic_store(&listening.heard_at, 0);
     const uint64_t heard = atomic_exchange(&listening.heard, 0);
@@ -375,7 +392,7 @@ static void hear(int number, siginfo_t *info, void *context)
     if (is_over())
         listening.enough |= asks_to_end(number);
     else if (number != SIGCHLD)
-        note(number, is_for_us(number, info));
+        note(number, is_for_us(number, info), info->si_pid);
     nvt_control_wake(listening.control);
     errno = saved;
 }

@@ -10,6 +10,7 @@
 
 #include "../lib/clock.h"
 #include "../lib/keyed_number.h"
+#include "../lib/process_stat.h"
 #include "../lib/program.h"
 #include "program_file.h"
 
@@ -66,19 +67,8 @@ static int lacks_library(const struct nvt_outsiders *outsiders, pid_t process)
 /* Whether a process has an environment, if an empty one: in the midst of exec, and at its end, it has none. */
 static int has_environment(pid_t process)
 {
-    enum { ENVIRONMENT = 50 - 3 }; /* proc(5)'s number of env_start, fields behind the state */
-    char path[64], text[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
-    FILE *file = fopen(path, "re");
-    const size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[size] = 0;
-    const char *at = strrchr(text, ')'); /* a name may have blanks */
-    at = at ? strchr(at, ' ') : NULL;
-    for (int i = 0; at && i < ENVIRONMENT; i++)
-        at = strchr(at + 1, ' ');
-    return at && strtoull(at, NULL, 10) > 0;
+    struct nvt_process_stat stat;
+    return !nvt_process_stat(process, &stat) && stat.environment;
 }
 
 /* "NAME=", as every entry of an environment begins. */

@@ -13,34 +13,17 @@
 #include <unistd.h>
 
 #include "../lib/folder.h"
+#include "../lib/process_stat.h"
 #include "attached.h"
 #include "ctl_socket.h"
 #include "ring.h"
 
 #define OLD_SECONDS 60
 
-/* /proc/PID/stat from the last bracket on: the name, field 2, may hold anything; behind it come fields 3, 4, … NULL: there is none. */
-static char *read_stat(int pid, char *text, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return NULL;
-    ssize_t length = read(descriptor, text, size - 1);
-    close(descriptor);
-    if (length <= 0)
-        return NULL;
-    text[length] = 0;
-    return strrchr(text, ')');
-}
-
 uint64_t nvt_process_start(int pid)
 {
-    char text[1024], *at = read_stat(pid, text, sizeof(text));
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at + 1, NULL, 10) : 0;
+    struct nvt_process_stat stat;
+    return pid <= 0 || nvt_process_stat(pid, &stat) ? 0 : stat.started;
 }
 
 static int is_session_name(const char *name)
@@ -59,13 +42,11 @@ int nvt_process_is(int pid, uint64_t start)
 {
     if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
         return 0;
+    struct nvt_process_stat stat;
+    if (nvt_process_stat(pid, &stat))
+        return 1;
     /* One that nobody has waited for has ended all the same. */
-    char text[1024];
-    const char *state = read_stat(pid, text, sizeof(text));
-    if (state && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3)))
-        return 0;
-    const uint64_t now = nvt_process_start(pid);
-    return !now || now == start;
+    return stat.state != 'Z' && stat.state != 'X' && stat.started == start;
 }
 
 /* As it is now, into *page. */

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/process_stat.h"
+
 /* A stopped witness answers when it goes on, as we do; nobody waits longer for one that is stopped alone. */
 #define PATIENCE_MS 1000
 
@@ -26,35 +28,18 @@ static uint64_t take(const sigset_t *kept)
     return got;
 }
 
-/* Where the words of our command line lie, which others read as /proc/PID/cmdline: fields 48 and 49 of /proc/self/stat. */
-static char *command_line(size_t *size)
-{
-    char text[2048];
-    int descriptor = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = descriptor < 0 ? 0 : read(descriptor, text, sizeof(text) - 1);
-    if (descriptor >= 0)
-        close(descriptor);
-    text[length > 0 ? length : 0] = 0;
-    const char *at = strrchr(text, ')'); /* behind the second field, which may hold anything */
-    for (int field = 2; at && field < 48; field++)
-        at = strchr(at + 1, ' ');
-    char *end = NULL;
-    const unsigned long from = at ? strtoul(at, &end, 10) : 0, to = at ? strtoul(end, NULL, 10) : 0;
-    if (!from || to <= from)
-        return NULL;
-    *size = to - from;
-    return (char *)
-        from; /* NOLINT(performance-no-int-to-ptr): an address that the system gives as a number */
-}
-
 /* Have `ps` and `pkill -f` see the command's words here, as far as there is room for them. */
 static void show_command(char *const command[])
 {
-    size_t size = 0, used = 0;
     static char text[4096];
-    char *line = command_line(&size);
-    if (!line)
+    struct nvt_process_stat self;
+    size_t used = 0;
+    if (nvt_process_stat(0, &self) || !self.arguments || self.arguments_end <= self.arguments)
         return;
+    /* Where others read our words from, as /proc/PID/cmdline. */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): an address that the system gives as a number */
+    char *line = (char *)(uintptr_t)self.arguments;
+    const size_t size = self.arguments_end - self.arguments;
     for (size_t i = 0; command[i] && used < sizeof(text); i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s", command[i]) + 1;
     used = used < sizeof(text) ? used : sizeof(text) - 1;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -127,6 +128,41 @@ static void those_for_each_process_come_once(void **state)
     expect(&recording, "USR1 1 TERM 1\n");
 }
 
+/* A sender that does not get on, as on a busy machine: between two of its signals it runs for half the time that it is waited for. */
+static void send_slowly(pid_t recorder)
+{
+    char path[64], children[200], *at = children;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", recorder, recorder);
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(children, sizeof(children), file))
+        _exit(1);
+    kill(recorder, SIGUSR1);
+    struct timespec from, now;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000 + (now.tv_nsec - from.tv_nsec) / 1000000 < 500);
+    for (long child; (child = strtol(at, &at, 10)) > 0;)
+        kill((pid_t)child, SIGUSR1);
+    _exit(0);
+}
+
+static void those_of_a_slow_sender_come_once(void **state)
+{
+    (void)state;
+    int status;
+    struct recording recording = begin(RECORD);
+    const pid_t sender = fork();
+    assert_true(sender >= 0);
+    if (!sender)
+        send_slowly(recording.recorder);
+    assert_int_equal(waitpid(sender, &status, 0), sender);
+    assert_int_equal(status, 0);
+    pause_a_moment();
+    kill(-recording.recorder, SIGTERM);
+    expect(&recording, "USR1 1 TERM 1\n");
+}
+
 /* By the command's name, which the recorder has in its command line as well, and by the recorder's. */
 static void those_for_a_name_come_once(void **state)
 {
@@ -216,6 +252,7 @@ int main(void)
         cmocka_unit_test(those_for_the_group_come_once),
         cmocka_unit_test(one_way_and_then_the_other),
         cmocka_unit_test(those_for_each_process_come_once),
+        cmocka_unit_test(those_of_a_slow_sender_come_once),
         cmocka_unit_test(those_for_a_name_come_once),
         cmocka_unit_test(timeout_ends_it_as_ever),
         cmocka_unit_test(a_terminal_that_hangs_up_ends_it),
