@@ -454,13 +454,6 @@ static int take_words(struct ctl *ctl, int count, char **words, struct nvt_error
     return 0;
 }
 
-static int set_last(const struct nvt_option *option, const char *value, struct nvt_error *err)
-{
-    return nvt_axis_duration(value, option->to)
-               ? nvt_fail(err, "--last %s: must be a time such as 500ms, 2s or 5min", value)
-               : 0;
-}
-
 static int set_format(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
     const struct nvt_format **format = option->to;
@@ -478,7 +471,7 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
         {"session", 's', .text = &ctl->which},
         {"format", 'f', .set = set_format, .to = &ctl->format},
         {"output", 'o', .set = nvt_set_file, .to = &ctl->output, .hint = "a trace"},
-        {"last", .set = set_last, .to = &ctl->last_ns},
+        {"last", .set = nvt_set_duration, .to = &ctl->last_ns, .hint = "500ms, 2s or 5min"},
         {"force-overwrite", .flag = &ctl->overwrite},
         {"watch", .text = &ctl->wish.watch},
         {"to", .text = &ctl->wish.to},

@@ -20,91 +20,16 @@
 /* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
 #define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
 
-enum {
-    OSRT_THRESHOLD = 256,
-    PRESET,
-    PYTHON,
-    CPU_RATE,
-    CAPTURE,
-    COUNTERS_OF,
-    DORMANT,
-    BUDGET,
-    ITERATION,
-    WATCH,
-    LISTEN,
-    KEY,
-    ON,
-    ON_SLOW,
-    ON_EXIT_STATUS,
-    DUMP_LAST,
-    KILL,
-    MAX_AGE,
-    MAX_SIZE,
-    PYTORCH,
-    RING_SIZE,
-    ON_FULL,
-    WAIT,
-    LEVEL,
-    CAPTURE_RANGE,
-    NSYS /* and on: by their numbers */
+/* What a setter returns at a word of the command. */
+enum { COMMAND_BEGINS = 2 };
+
+/* What was given so far. */
+struct given {
+    struct nvt_record_request *request;
+    char **argv;
+    /* levels of --trace, of a preset, and what options of nsys add; 0: none */
+    uint64_t trace, preset, nsys;
 };
-
-static const struct option own[] = {{"output", required_argument, NULL, 'o'},
-                                    {"force-overwrite", optional_argument, NULL, 'f'},
-                                    {"trace", required_argument, NULL, 't'},
-                                    {"preset", required_argument, NULL, PRESET},
-                                    {"python", no_argument, NULL, PYTHON},
-                                    {"osrt-threshold", required_argument, NULL, OSRT_THRESHOLD},
-                                    {"cpu-rate", required_argument, NULL, CPU_RATE},
-                                    {"capture", required_argument, NULL, CAPTURE},
-                                    {"nvtx-capture", required_argument, NULL, CAPTURE},
-                                    {"counters-of", required_argument, NULL, COUNTERS_OF},
-                                    {"capture-range", required_argument, NULL, CAPTURE_RANGE},
-                                    {"delay", required_argument, NULL, 'y'},
-                                    {"duration", required_argument, NULL, 'd'},
-                                    {"dormant", no_argument, NULL, DORMANT},
-                                    {"budget", required_argument, NULL, BUDGET},
-                                    {"iteration", required_argument, NULL, ITERATION},
-                                    {"watch", required_argument, NULL, WATCH},
-                                    {"listen", required_argument, NULL, LISTEN},
-                                    {"key", required_argument, NULL, KEY},
-                                    {"on", required_argument, NULL, ON},
-                                    {"on-slow", required_argument, NULL, ON_SLOW},
-                                    {"on-exit-status", no_argument, NULL, ON_EXIT_STATUS},
-                                    {"dump-last", required_argument, NULL, DUMP_LAST},
-                                    {"kill", required_argument, NULL, KILL},
-                                    {"max-age", required_argument, NULL, MAX_AGE},
-                                    {"max-size", required_argument, NULL, MAX_SIZE},
-                                    {"pytorch", optional_argument, NULL, PYTORCH},
-                                    {"ring-size", required_argument, NULL, RING_SIZE},
-                                    {"on-full", required_argument, NULL, ON_FULL},
-                                    {"wait", required_argument, NULL, WAIT},
-                                    {"level", required_argument, NULL, LEVEL},
-                                    {"help", optional_argument, NULL, 'h'}};
-
-enum { OPTIONS_MOST = 192 };
-
-/* getopt's tables: ours, then those of nsys. */
-struct tables {
-    struct option longs[OPTIONS_MOST];
-    char letters[OPTIONS_MOST];
-};
-
-static void make_tables(struct tables *tables)
-{
-    size_t count, used = NVT_COUNT_OF(own);
-    const struct nvt_nsys_option *nsys = nvt_nsys_options(&count);
-    *tables = (struct tables){.letters = "+:o:ft:p:c:y:d:h"};
-    memcpy(tables->longs, own, sizeof(own));
-    for (size_t i = 0; i < count && used + 1 < OPTIONS_MOST; i++) {
-        tables->longs[used++] =
-            (struct option){nsys[i].name, required_argument, NULL, NSYS + (int)i};
-        size_t length = strlen(tables->letters);
-        if (nsys[i].letter)
-            snprintf(tables->letters + length, sizeof(tables->letters) - length,
-                     "%c:", nsys[i].letter);
-    }
-}
 
 /* --- values ----------------------------------------------------------------------------------- */
 
@@ -119,20 +44,22 @@ static int parse_number(const char *text, int64_t least, int64_t most, int64_t *
     return 0;
 }
 
-/* Rounded down to a power of two. 0 or -1. */
-static int parse_ring(const char *text, uint64_t *bytes)
+/* Rounded down to a power of two. */
+static int set_ring(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
+    uint64_t *bytes = option->to;
     if (nvt_axis_bytes(text, 1u << 30, bytes) || *bytes < 65536)
-        return -1;
+        return nvt_fail(err, "--ring-size %s: must be from 64K to 1G", text);
     while (*bytes & (*bytes - 1))
         *bytes &= *bytes - 1;
     return 0;
 }
 
-/* "5", in seconds, or a time with its unit. 0, or -1 with err. */
-static int take_seconds(const char *name, const char *text, int64_t *ns, struct nvt_error *err)
+/* "5", in seconds, or a time with its unit. */
+static int set_seconds(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
     char with_unit[40];
+    int64_t *ns = option->to;
     *ns = 0;
     if (!strcmp(text, "0")) /* nsys's default of both: none */
         return 0;
@@ -141,12 +68,12 @@ static int take_seconds(const char *name, const char *text, int64_t *ns, struct 
     return nvt_axis_duration(with_unit, ns)
                ? nvt_fail(err,
                           "--%s %s: must be a number of seconds, or a time such as 500ms or 5min",
-                          name, text)
+                          option->name, text)
                : 0;
 }
 
-/* In nsys's words. 0, or -1 with err. */
-static int take_kill(const char *text, int *number, struct nvt_error *err)
+/* In nsys's words. */
+static int set_kill(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
     static const struct {
         const char *name;
@@ -155,140 +82,107 @@ static int take_kill(const char *text, int *number, struct nvt_error *err)
     int64_t value;
     for (size_t i = 0; i < NVT_COUNT_OF(names); i++)
         if (!strcasecmp(text, names[i].name)) {
-            *number = names[i].number;
+            *(int *)option->to = names[i].number;
             return 0;
         }
     if (parse_number(text, 1, SIGRTMAX, &value))
         return nvt_fail(err, "--kill %s: must be none, sigterm, sigkill or the number of a signal",
                         text);
-    *number = (int)value;
+    *(int *)option->to = (int)value;
     return 0;
 }
 
-/* --delay, --duration, --kill. 0, or -1 with err; 1: it is none of them. */
-static int take_window(int option, const char *text, struct nvt_record_options *options,
-                       struct nvt_error *err)
+static int set_cpu_rate(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
-    if (option == 'y')
-        return take_seconds("delay", text, &options->delay_ns, err);
-    if (option == 'd')
-        return take_seconds("duration", text, &options->duration_ns, err);
-    return option == KILL ? take_kill(text, &options->kill, err) : 1;
+    int64_t rate;
+    if (parse_number(text, 1, 1000, &rate))
+        return nvt_fail(err, "--cpu-rate %s: must be a number of samples a second, 1 to 1000",
+                        text);
+    *(int64_t *)option->to = 1000000000 / rate;
+    return 0;
 }
 
-/* Options whose value is a number with a unit or without. 0, or -1 with err; 1: it is none of them. */
-static int take_number(int option, const char *text, struct nvt_record_options *options,
-                       struct nvt_error *err)
+static int set_threshold(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
-    int64_t number;
-    switch (option) {
-    case CPU_RATE:
-        if (parse_number(text, 1, 1000, &number))
-            return nvt_fail(err, "--cpu-rate %s: must be a number of samples a second, 1 to 1000",
-                            text);
-        options->cpu_period_ns = 1000000000 / number;
-        return 0;
-    case OSRT_THRESHOLD:
-        return parse_number(text, 0, 1000000000000, &options->os_threshold_ns)
-                   ? nvt_fail(err, "--osrt-threshold %s: must be a number of ns, at most 10^12",
-                              text)
-                   : 0;
-    case MAX_AGE:
-        return nvt_axis_duration(text, &options->keep.age_ns)
-                   ? nvt_fail(err, "--max-age %s: must be a time such as 500ms, 30s, 5min or 2h",
-                              text)
-                   : 0;
-    case MAX_SIZE:
-        return nvt_axis_bytes(text, UINT64_C(1) << 50, &options->keep.bytes) ||
-                       options->keep.bytes < 65536
-                   ? nvt_fail(err, "--max-size %s: must be a size from 64K on, such as 200M or 2G",
-                              text)
-                   : 0;
-    case RING_SIZE:
-        return parse_ring(text, &options->ring_bytes)
-                   ? nvt_fail(err, "--ring-size %s: must be from 64K to 1G", text)
-                   : 0;
-    case LEVEL:
-        if (parse_number(text, 0, 19, &number))
-            return nvt_fail(err, "--level %s: must be from 0 to 19", text);
-        options->level = (int)number;
-        return 0;
-    default:
-        return 1;
-    }
+    return parse_number(text, 0, 1000000000000, option->to)
+               ? nvt_fail(err, "--osrt-threshold %s: must be a number of ns, at most 10^12", text)
+               : 0;
 }
 
-/* Those whose value is one of two words. */
-static int take_word(int option, const char *text, struct nvt_record_options *options,
-                     struct nvt_error *err)
+static int set_max_size(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
-    static const struct {
-        int option;
-        const char *name, *first, *second;
-    } words[] = {{ON_FULL, "on-full", "wait", "drop"},
-                 {WAIT, "wait", "primary", "all"},
-                 {'f', "force-overwrite", "false", "true"}};
-    size_t i = 0;
-    while (i < NVT_COUNT_OF(words) && words[i].option != option)
-        i++;
-    if (i == NVT_COUNT_OF(words))
-        return 1;
-    int is_second = !strcmp(text, words[i].second);
-    if (!is_second && strcmp(text, words[i].first) != 0)
-        return nvt_fail(err, "--%s %s: must be %s or %s", words[i].name, text, words[i].first,
-                        words[i].second);
-    if (option == ON_FULL)
-        options->on_full = is_second ? NVT_ON_FULL_DROP : NVT_ON_FULL_WAIT;
-    else if (option == WAIT)
-        options->wait_for_all = is_second;
-    else
-        options->overwrite = is_second;
+    uint64_t *bytes = option->to;
+    return nvt_axis_bytes(text, UINT64_C(1) << 50, bytes) || *bytes < 65536
+               ? nvt_fail(err, "--max-size %s: must be a size from 64K on, such as 200M or 2G",
+                          text)
+               : 0;
+}
+
+static int set_level(const struct nvt_option *option, const char *text, struct nvt_error *err)
+{
+    int64_t level;
+    if (parse_number(text, 0, 19, &level))
+        return nvt_fail(err, "--level %s: must be from 0 to 19", text);
+    *(int *)option->to = (int)level;
+    return 0;
+}
+
+/* Which of two words, "wait or drop": 0 or 1. */
+static int set_word(const struct nvt_option *option, const char *text, struct nvt_error *err)
+{
+    const char *words = option->hint, *second = strstr(words, " or ") + strlen(" or ");
+    const size_t length = strlen(text);
+    const int is_first = length == strcspn(words, " ") && !strncmp(text, words, length);
+    if (!is_first && strcmp(text, second) != 0)
+        return nvt_fail(err, "--%s %s: must be %s", option->name, text, words);
+    *(int *)option->to = !is_first;
     return 0;
 }
 
 /* "-f true", "--force-overwrite true", as nsys has it, where a command follows. */
-static const char *word_behind(int argc, char **argv)
+static int set_overwrite(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
-    const char *next = optind + 1 < argc ? argv[optind] : "";
-    if (strcmp(next, "true") != 0 && strcmp(next, "false") != 0)
-        return "true";
-    optind++;
-    return next;
+    const struct given *given = option->to;
+    struct nvt_option word = *option;
+    const char *const *next = (const char *const *)given->argv + optind;
+    word.to = &given->request->options.overwrite;
+    if (!text && next[0] && next[1] && (!strcmp(next[0], "true") || !strcmp(next[0], "false"))) {
+        optind++;
+        text = next[0];
+    }
+    return set_word(&word, text ? text : "true", err);
 }
 
-/* --on and the like, and "dump" behind them, which is all that they do. 0, or -1 with err; 1: it is none of them. */
-static int take_trigger(int option, const char *text, char **argv, struct nvt_trigger_wish *wish,
-                        struct nvt_error *err)
+/* "dump" behind --on and the like is all that they do. */
+static int pass_dump(const struct given *given, int status)
 {
-    int status = 0;
-    if (option == DUMP_LAST)
-        return nvt_axis_duration(text, &wish->last_ns)
-                   ? nvt_fail(err, "--dump-last %s: must be a time such as 500ms, 2s or 5min", text)
-                   : 0;
-    if (option == ON)
-        status = nvt_trigger_parse_signal(text, wish, err);
-    else if (option == ON_SLOW)
-        status = nvt_trigger_parse_slow(text, wish, err);
-    else if (option == ON_EXIT_STATUS)
-        wish->on_exit_status = 1;
-    else
-        return 1;
-    optind += argv[optind] && !strcmp(argv[optind], "dump");
+    const char *next = given->argv[optind];
+    optind += next && !strcmp(next, "dump");
     return status;
 }
 
-/* --watch and the like. 0, or 1: it is none of them. */
-static int take_attend(int option, const char *text, struct nvt_attend_wish *wish)
+static int set_on(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
-    if (option == WATCH)
-        wish->watch = text;
-    else if (option == LISTEN)
-        wish->listen = text;
-    else if (option == KEY)
-        wish->key = text;
-    else
-        return 1;
-    return 0;
+    const struct given *given = option->to;
+    return pass_dump(
+        given, nvt_trigger_parse_signal(text, &given->request->options.trigger, err) ? -1 : 0);
+}
+
+static int set_on_slow(const struct nvt_option *option, const char *text, struct nvt_error *err)
+{
+    const struct given *given = option->to;
+    return pass_dump(given,
+                     nvt_trigger_parse_slow(text, &given->request->options.trigger, err) ? -1 : 0);
+}
+
+static int set_on_exit_status(const struct nvt_option *option, const char *text,
+                              struct nvt_error *err)
+{
+    const struct given *given = option->to;
+    (void)text;
+    (void)err;
+    given->request->options.trigger.on_exit_status = 1;
+    return pass_dump(given, 0);
 }
 
 static int check_attend(const struct nvt_attend_wish *wish, struct nvt_error *err)
@@ -306,13 +200,22 @@ static int is_capture_range(const char *text)
     return !strcmp(text, "cudaProfilerApi") || !strcmp(text, "nvtx") || !strcmp(text, "none");
 }
 
-static int take_capture_range(const char *text, struct nvt_record_options *options,
-                              struct nvt_error *err)
+/* With --python, "-c 'code'" begins the command, unless it is what -c of nsys takes. */
+static int set_capture_range(const struct nvt_option *option, const char *text,
+                             struct nvt_error *err)
 {
-    if (!is_capture_range(text))
+    const struct given *given = option->to;
+    const int is_known = is_capture_range(text);
+    if (given->request->is_python && !is_known && *text != '-' &&
+        !strcmp(given->argv[optind - 2], "-c")) {
+        optind -= 2;
+        return COMMAND_BEGINS;
+    }
+    if (!is_known)
         return nvt_fail(
             err, "--capture-range %s: must be cudaProfilerApi, or nvtx with --capture RANGE", text);
-    options->capture = *text == 'c' ? text : options->capture;
+    if (*text == 'c')
+        given->request->options.capture = text;
     return 0;
 }
 
@@ -324,14 +227,19 @@ static void note(struct nvt_record_request *request, const char *line)
         memcpy(request->notes + used, line, strlen(line) + 1);
 }
 
-static int take_levels(const char *text, struct nvt_record_request *request, uint64_t *trace,
-                       struct nvt_error *err)
+static int set_trace(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
+    struct given *given = option->to;
+    struct nvt_record_request *request = given->request;
     struct nvt_levels levels;
     size_t used = strlen(request->notes);
+    if (!strcmp(text, "list")) {
+        nvt_levels_list(stdout);
+        return 1;
+    }
     if (nvt_levels_parse(text, &levels, err))
         return -1;
-    *trace = levels.trace;
+    given->trace = levels.trace;
     request->is_none = levels.is_none;
     request->asked = levels.asked;
     request->options.metrics = levels.metrics;
@@ -446,92 +354,98 @@ static int check_levels(struct nvt_record_request *request, struct nvt_error *er
 
 /* --- the command line ---------------------------------------------------------------------------- */
 
-/* What was given so far. */
-struct given {
-    uint64_t trace, preset,
-        nsys; /* levels of --trace, of a preset, and what options of nsys add; 0: none */
-};
-
-static int take_nsys(int option, const char *text, struct nvt_record_request *request,
-                     struct given *given, struct nvt_error *err)
+static int set_nsys(const struct nvt_option *option, const char *text, struct nvt_error *err)
 {
-    size_t count, i = 0;
+    size_t count;
+    struct given *given = option->to;
+    char *notes = given->request->notes;
+    return nvt_nsys_take(&nvt_nsys_options(&count)[option->number], text, &given->nsys, notes,
+                         sizeof(given->request->notes), err);
+}
+
+static int set_preset(const struct nvt_option *option, const char *name, struct nvt_error *err)
+{
+    struct given *given = option->to;
+    given->request->is_python = 1;
+    given->request->options.pytorch = 1;
+    return nvt_levels_preset(name ? name : "python", &given->preset, err);
+}
+
+static int set_pytorch(const struct nvt_option *option, const char *text, struct nvt_error *err)
+{
+    struct nvt_record_request *request = option->to;
+    (void)err;
+    request->wants_pytorch = request->options.pytorch = !text || strcmp(text, "none") != 0;
+    return 0;
+}
+
+static int set_budget(const struct nvt_option *option, const char *text, struct nvt_error *err)
+{
+    return nvt_budget_parse(text, option->to, err);
+}
+
+static int print_help(const struct nvt_option *option, const char *text, struct nvt_error *err)
+{
+    (void)option;
+    (void)text;
+    (void)err;
+    fputs(nvt_record_usage, stdout);
+    return 1;
+}
+
+/* Ours, then those of nsys. */
+static void make_options(struct given *given, struct nvt_option table[NVT_OPTIONS_MOST + 1])
+{
+    struct nvt_record_options *options = &given->request->options;
+    const struct nvt_option own[] = {
+        {"output", 'o', .text = &options->output},
+        {"force-overwrite", 'f', .set = set_overwrite, .takes = NVT_MAYBE_VALUE, .to = given,
+         .hint = "false or true"},
+        {"trace", 't', .set = set_trace, .to = given},
+        {"preset", .set = set_preset, .to = given},
+        {"python", .set = set_preset, .takes = NVT_NO_VALUE, .to = given},
+        {"osrt-threshold", .set = set_threshold, .to = &options->os_threshold_ns},
+        {"cpu-rate", .set = set_cpu_rate, .to = &options->cpu_period_ns},
+        {"capture", 'p', .text = &options->capture},
+        {"nvtx-capture", .text = &options->capture},
+        {"counters-of", .text = &options->counters_of},
+        {"capture-range", 'c', .set = set_capture_range, .to = given},
+        {"delay", 'y', .set = set_seconds, .to = &options->delay_ns},
+        {"duration", 'd', .set = set_seconds, .to = &options->duration_ns},
+        {"dormant", .flag = &options->is_dormant},
+        {"budget", .set = set_budget, .to = &options->budget},
+        {"iteration", .text = &options->iteration},
+        {"watch", .text = &options->attend.watch},
+        {"listen", .text = &options->attend.listen},
+        {"key", .text = &options->attend.key},
+        {"on", .set = set_on, .to = given},
+        {"on-slow", .set = set_on_slow, .to = given},
+        {"on-exit-status", .set = set_on_exit_status, .takes = NVT_NO_VALUE, .to = given},
+        {"dump-last", .set = nvt_set_duration, .to = &options->trigger.last_ns,
+         .hint = "500ms, 2s or 5min"},
+        {"kill", .set = set_kill, .to = &options->kill},
+        {"max-age", .set = nvt_set_duration, .to = &options->keep.age_ns,
+         .hint = "500ms, 30s, 5min or 2h"},
+        {"max-size", .set = set_max_size, .to = &options->keep.bytes},
+        {"pytorch", .set = set_pytorch, .takes = NVT_MAYBE_VALUE, .to = given->request},
+        {"ring-size", .set = set_ring, .to = &options->ring_bytes},
+        {"on-full", .set = set_word, .to = &options->on_full, .hint = "wait or drop"},
+        {"wait", .set = set_word, .to = &options->wait_for_all, .hint = "primary or all"},
+        {"level", .set = set_level, .to = &options->level},
+        {"help", 'h', .set = print_help, .takes = NVT_MAYBE_VALUE}};
+    size_t count, used = NVT_COUNT_OF(own);
     const struct nvt_nsys_option *nsys = nvt_nsys_options(&count);
-    while (i < count && option != NSYS + (int)i && option != nsys[i].letter)
-        i++;
-    return i < count ? nvt_nsys_take(&nsys[i], text, &given->nsys, request->notes,
-                                     sizeof(request->notes), err)
-                     : -1;
+    memcpy(table, own, sizeof(own));
+    for (size_t i = 0; i < count && used < NVT_OPTIONS_MOST; i++)
+        table[used++] = (struct nvt_option){nsys[i].name, nsys[i].letter, .set = set_nsys,
+                                            .to = given, .number = (int)i};
+    table[used] = (struct nvt_option){0};
 }
 
-static int take_preset(const char *name, struct nvt_record_request *request, struct given *given,
-                       struct nvt_error *err)
+/* With --python, an option that only Python has begins the command: "-m module". */
+static int is_of_python(const char *typed, const struct nvt_record_request *request)
 {
-    request->is_python = 1;
-    request->options.pytorch = 1;
-    return nvt_levels_preset(name, &given->preset, err);
-}
-
-/* One option with its value. 0, or -1 with err. */
-static int take(int option, const char *text, struct nvt_record_request *request,
-                struct given *given, struct nvt_error *err)
-{
-    struct nvt_record_options *options = &request->options;
-    int status = take_number(option, text, options, err);
-    if (status == 1)
-        status = take_word(option, text, options, err);
-    if (status == 1)
-        status = take_window(option, text, options, err);
-    if (status == 1)
-        status = take_attend(option, text, &options->attend);
-    if (status != 1)
-        return status;
-    switch (option) {
-    case 'o':
-        options->output = text;
-        return 0;
-    case 't':
-        return take_levels(text, request, &given->trace, err);
-    case PRESET:
-        return take_preset(text, request, given, err);
-    case PYTHON:
-        return take_preset("python", request, given, err);
-    case CAPTURE:
-    case 'p':
-        options->capture = text;
-        return 0;
-    case COUNTERS_OF:
-        options->counters_of = text;
-        return 0;
-    case DORMANT:
-        options->is_dormant = 1;
-        return 0;
-    case BUDGET:
-        return nvt_budget_parse(text, &options->budget, err);
-    case ITERATION:
-        options->iteration = text;
-        return 0;
-    case CAPTURE_RANGE:
-    case 'c':
-        return take_capture_range(text, options, err);
-    case PYTORCH:
-        request->wants_pytorch = options->pytorch = !text || strcmp(text, "none") != 0;
-        return 0;
-    default:
-        return take_nsys(option, text, request, given, err);
-    }
-}
-
-/* With --python, an option that only Python has begins the command: "-m module"; "-c 'code'" does, too, unless it is what -c of nsys takes.
- * Returns how many words of it were read as ours, 0: it is ours. */
-static int words_of_python(int option, char **argv, const struct nvt_record_request *request)
-{
-    const char *typed = argv[optind - 1];
-    if (option == '?')
-        return request->is_python && strlen(typed) == 2 && strchr("BEIOWXmu", typed[1]);
-    const int is_code =
-        optind > 1 && !strcmp(argv[optind - 2], "-c") && *typed != '-' && !is_capture_range(typed);
-    return request->is_python && is_code ? 2 : 0;
+    return request->is_python && strlen(typed) == 2 && strchr("BEIOWXmu", typed[1]);
 }
 
 static void set_defaults(struct nvt_record_request *request)
@@ -545,33 +459,17 @@ static void set_defaults(struct nvt_record_request *request)
 int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *request,
                              struct nvt_error *err)
 {
-    struct tables tables;
-    struct given given = {0};
-    make_tables(&tables);
+    struct nvt_option options[NVT_OPTIONS_MOST + 1];
+    struct given given = {.request = request, .argv = argv};
+    make_options(&given, options);
     set_defaults(request);
-    opterr = 0;
-    optind = 0;
-    for (int option;
-         (option = getopt_long(argc, argv, tables.letters, tables.longs, NULL)) != -1;) {
-        int is_list = option == 't' && optarg && !strcmp(optarg, "list");
-        if (is_list)
-            nvt_levels_list(stdout);
-        else if (option == 'h')
-            fputs(nvt_record_usage, stdout);
-        if (is_list || option == 'h')
-            return 1;
-        const int words = words_of_python(option, argv, request);
-        if (words) {
-            optind -= words;
-            break;
-        }
-        if (option == '?' || option == ':')
-            return nvt_refused_option(option, argv[optind - 1], "record", err);
-        const char *text = option == 'f' && !optarg ? word_behind(argc, argv) : optarg;
-        const int trigger = take_trigger(option, text, argv, &request->options.trigger, err);
-        if (trigger < 0 || (trigger && take(option, text, request, &given, err)))
-            return -1;
-    }
+    const int status = nvt_options_parse(argc, argv, "+:", options, err);
+    if (status == 1 || status < 0)
+        return status;
+    if (status == '?' && is_of_python(argv[optind - 1], request))
+        optind--;
+    else if (status && status != COMMAND_BEGINS)
+        return nvt_refused_option(status, argv[optind - 1], "record", err);
     request->command = argv + optind;
     if (optind == argc)
         return nvt_fail(err, "record needs a command: nvtally record -- COMMAND …");

@@ -131,7 +131,7 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     recorder->control->version = NVT_SHARED_VERSION;
     recorder->control->recorder = getpid();
     recorder->control->clock = recorder->clock;
-    recorder->control->on_full = options->on_full;
+    recorder->control->on_full = (uint32_t)options->on_full;
     recorder->control->slots = slots_of(options->ring_bytes);
     recorder->control->trace = options->trace;
     nvt_record_window_prepare(recorder->control, options->delay_ns, options->duration_ns);

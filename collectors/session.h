@@ -21,9 +21,9 @@
 struct nvt_record_result;
 
 struct nvt_record_options {
-    const char *output; /* path of the trace */
-    uint64_t trace;     /* enum nvt_trace_what bits */
-    enum nvt_on_full on_full;
+    const char *output;  /* path of the trace */
+    uint64_t trace;      /* enum nvt_trace_what bits */
+    int on_full;         /* enum nvt_on_full */
     uint64_t ring_bytes; /* a thread; rounded to a power of two */
     const char *capture; /* record only while this range is open: RANGE, RANGE@DOMAIN, RANGE@*; or
                             between cudaProfilerStart and …Stop: cudaProfilerApi; or NULL */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "axis.h"
 #include "create_file.h"
 
 /* Values of long options begin behind those of letters. */
@@ -9,35 +10,52 @@
 
 /* getopt_long's tables. */
 struct tables {
-    struct option longs[NVT_OPTIONS_MOST + 2]; /* --help first */
-    char letters[2 * NVT_OPTIONS_MOST + 8];
+    struct option longs[NVT_OPTIONS_MOST + 2];
+    char letters[3 * NVT_OPTIONS_MOST + 8];
 };
+
+/* NULL: there is none. */
+static const struct nvt_option *of_letter(const struct nvt_option *options, int letter)
+{
+    while (options->name && options->letter != letter)
+        options++;
+    return options->name ? options : NULL;
+}
 
 /* What getopt_long returns of a long option: the same of those that are alike. */
 static int long_value(const struct nvt_option *options, int at)
 {
     int first = 0;
-    while (options[first].set != options[at].set || options[first].to != options[at].to)
+    while (options[first].set != options[at].set || options[first].to != options[at].to ||
+           options[first].number != options[at].number)
         first++;
     return LONG + (options[at].set ? first : at);
+}
+
+static int argument_of(const struct nvt_option *option)
+{
+    static const int kinds[] = {[NVT_VALUE] = required_argument,
+                                [NVT_MAYBE_VALUE] = optional_argument,
+                                [NVT_NO_VALUE] = no_argument};
+    return option->set ? kinds[option->takes] : option->text ? required_argument : no_argument;
 }
 
 static void make_tables(struct tables *tables, const char *operands,
                         const struct nvt_option *options)
 {
-    *tables = (struct tables){.longs = {{"help", no_argument, NULL, 'h'}}};
+    int count = 0;
+    *tables = (struct tables){.letters = {0}};
     char *letter = stpcpy(stpcpy(tables->letters, operands), "h");
-    for (int i = 0; i < NVT_OPTIONS_MOST && options[i].name; i++) {
-        const int has_value = options[i].text || options[i].set;
-        tables->longs[i + 1] =
-            (struct option){options[i].name, has_value ? required_argument : no_argument, NULL,
-                            long_value(options, i)};
-        if (!options[i].letter)
-            continue;
-        *letter++ = options[i].letter;
-        if (has_value)
+    for (const struct nvt_option *at = options; at->name && count < NVT_OPTIONS_MOST; at++) {
+        const int argument = argument_of(at), value = long_value(options, count);
+        tables->longs[count++] = (struct option){at->name, argument, NULL, value};
+        if (at->letter && at->letter != 'h')
+            *letter++ = at->letter;
+        if (at->letter && argument == required_argument)
             *letter++ = ':';
     }
+    if (!of_letter(options, 'h'))
+        tables->longs[count] = (struct option){"help", no_argument, NULL, 'h'};
 }
 
 static int take(const struct nvt_option *option, const char *value, struct nvt_error *err)
@@ -53,14 +71,6 @@ static int take(const struct nvt_option *option, const char *value, struct nvt_e
     return 0;
 }
 
-/* NULL: it is --help. */
-static const struct nvt_option *of_letter(const struct nvt_option *options, int letter)
-{
-    while (options->name && options->letter != letter)
-        options++;
-    return options->name ? options : NULL;
-}
-
 int nvt_options_parse(int argc, char **argv, const char *operands, const struct nvt_option *options,
                       struct nvt_error *err)
 {
@@ -72,13 +82,20 @@ int nvt_options_parse(int argc, char **argv, const char *operands, const struct 
     while (!status && (found = getopt_long(argc, argv, tables.letters, tables.longs, &at)) != -1) {
         if (found == '?' || found == ':')
             return found;
-        const struct nvt_option *option =
-            found >= LONG ? &options[at - 1] : of_letter(options, found);
+        const struct nvt_option *option = found >= LONG ? &options[at] : of_letter(options, found);
         status = option ? take(option, optarg, err) : 1;
     }
     while (status == 1 && getopt_long(argc, argv, tables.letters, tables.longs, NULL) != -1)
         continue;
     return status;
+}
+
+int nvt_set_duration(const struct nvt_option *option, const char *value, struct nvt_error *err)
+{
+    return nvt_axis_duration(value, option->to)
+               ? nvt_fail(err, "--%s %s: must be a time such as %s", option->name, value,
+                          option->hint)
+               : 0;
 }
 
 int nvt_set_file(const struct nvt_option *option, const char *value, struct nvt_error *err)

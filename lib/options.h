@@ -12,32 +12,39 @@
 enum { NVT_OPTIONS_MOST = 256 };
 
 struct nvt_option;
-/* Takes the value of an option. 0, or -1 with err. */
+/* Takes the value of an option. 0, -1 with err, or another status, which ends the options. */
 typedef int nvt_set(const struct nvt_option *option, const char *value, struct nvt_error *err);
 
+/* What the option of a setter takes; NVT_MAYBE_VALUE: --name=VALUE, or nothing. Where there is no value, the setter gets NULL. */
+enum nvt_option_value { NVT_VALUE, NVT_MAYBE_VALUE, NVT_NO_VALUE };
+
 /*
- * One option, which does one of four things. A table of them ends with {0}. --help and -h are in none: every command has them. An
- * abbreviation of several options is refused; where these have the same setter and place, it is the first of them.
+ * One option, which does one of four things. A table of them ends with {0}. Every command has --help and -h, which need no entry. An
+ * abbreviation of several options is refused; where these have the same setter, place and number, it is the first of them.
  */
 struct nvt_option {
-    const char *name;  /* without its dashes */
-    char letter;       /* of its short form; 0: it has none */
-    int *flag;         /* becomes 1, without a value */
-    int *choice;       /* becomes `number`, without a value */
-    const char **text; /* becomes the value, which lasts as long as argv */
-    nvt_set *set;      /* is called with the value */
-    void *to;          /* where `set` puts it, */
-    const char *hint;  /* what it adds to errors, */
-    int number;        /* and a bound of it */
+    const char *name;            /* without its dashes */
+    char letter;                 /* of its short form; 0: it has none */
+    int *flag;                   /* becomes 1, without a value */
+    int *choice;                 /* becomes `number`, without a value */
+    const char **text;           /* becomes the value, which lasts as long as argv */
+    nvt_set *set;                /* is called with the value */
+    enum nvt_option_value takes; /* of `set` */
+    void *to;                    /* where `set` puts it, */
+    const char *hint;            /* what it adds to errors, */
+    int number;                  /* and a bound of it */
 };
 
 /*
  * Do what the options in argv say, one after the other, until one is wrong. `operands` is ":", or "+:" where the first operand ends the
- * options. Returns 0 with optind at the first operand; 1 for --help, with the rest of argv passed over; -1 with err; or what getopt_long
- * has refused: '?' an option that is not there, ':' one that lacks its value.
+ * options. Returns 0 with optind at the first operand; 1 for --help, with the rest of argv passed over; -1 with err; what getopt_long
+ * has refused: '?' an option that is not there, ':' one that lacks its value; or what a setter returned.
  */
 int nvt_options_parse(int argc, char **argv, const char *operands, const struct nvt_option *options,
                       struct nvt_error *err);
+
+/* Setter of a time such as 500ms, `to` points to an int64_t, nanoseconds; `hint` has examples. */
+nvt_set nvt_set_duration;
 
 /* Setters of the path of an output, `to` points to a const char *; "-" is refused: `hint` says what cannot go to standard output, "a trace". */
 nvt_set nvt_set_file, nvt_set_folder;

@@ -14,14 +14,18 @@
 struct request {
     int flag, choice;
     const char *text, *file;
+    int64_t ns;
     char taken[128]; /* names and values that the setter got */
 };
 
 static int take(const struct nvt_option *option, const char *value, struct nvt_error *err)
 {
     char *taken = option->to;
-    snprintf(taken + strlen(taken), 128 - strlen(taken), "%s=%s;", option->name, value);
-    return strcmp(value, "wrong") ? 0 : nvt_fail(err, "--%s %s", option->name, value);
+    snprintf(taken + strlen(taken), 128 - strlen(taken), "%s=%s;", option->name,
+             value ? value : "nothing");
+    if (value && !strcmp(value, "last"))
+        return 2;
+    return value && !strcmp(value, "wrong") ? nvt_fail(err, "--%s %s", option->name, value) : 0;
 }
 
 static int take_other(const struct nvt_option *option, const char *value, struct nvt_error *err)
@@ -46,6 +50,11 @@ static int parse(const char *operands, const char *line)
         {"axis-b", .set = take, .to = parsed.taken},
         {"other-a", .set = take, .to = parsed.taken},
         {"other-b", .set = take_other, .to = parsed.taken},
+        {"numbered-a", .set = take, .to = parsed.taken, .number = 1},
+        {"numbered-b", .set = take, .to = parsed.taken, .number = 2},
+        {"maybe", 'm', .set = take, .takes = NVT_MAYBE_VALUE, .to = parsed.taken},
+        {"bare", .set = take, .takes = NVT_NO_VALUE, .to = parsed.taken},
+        {"last", .set = nvt_set_duration, .to = &parsed.ns, .hint = "2s"},
         {0}};
     int count = 0;
     parsed = (struct request){.choice = 1};
@@ -76,6 +85,28 @@ static void each_kind_does_what_it_says(void **state)
     assert_string_equal(arguments[optind], "--wide");
 }
 
+static void values_may_be_missing(void **state)
+{
+    (void)state;
+    assert_int_equal(parse(":", "name --maybe one --maybe=two -mm --bare three"), 0);
+    assert_string_equal(parsed.taken, "maybe=nothing;maybe=two;maybe=nothing;maybe=nothing;"
+                                      "bare=nothing;");
+    assert_string_equal(arguments[optind], "one");
+    assert_int_equal(parse(":", "name --bare=3"), '?');
+}
+
+/* A command may have a --help of its own. */
+static void help_may_be_in_the_table(void **state)
+{
+    (void)state;
+    char taken[128] = "";
+    char *argv[] = {"name", "--hel=x", "-h", NULL};
+    const struct nvt_option options[] = {
+        {"help", 'h', .set = take, .takes = NVT_MAYBE_VALUE, .to = taken}, {0}};
+    assert_int_equal(nvt_options_parse(3, argv, "+:", options, &err), 0);
+    assert_string_equal(taken, "help=x;help=nothing;");
+}
+
 static void operands_may_end_the_options(void **state)
 {
     (void)state;
@@ -93,6 +124,13 @@ static void what_is_wrong_ends_them(void **state)
     assert_int_equal(parsed.flag, 0);
     assert_int_equal(parse(":", "name --file -"), -1);
     assert_non_null(strstr(err.message, "a test cannot go to standard output; a file"));
+    assert_int_equal(parse(":", "name --axis-a last --wide"), 2); /* what the setter returned */
+    assert_int_equal(parsed.flag, 0);
+    assert_string_equal(arguments[optind], "--wide");
+    assert_int_equal(parse(":", "name --last 2s"), 0);
+    assert_int_equal(parsed.ns, 2000000000);
+    assert_int_equal(parse(":", "name --last soon"), -1);
+    assert_string_equal(err.message, "--last soon: must be a time such as 2s");
     assert_int_equal(parse(":", "name --folder -"), -1);
     assert_non_null(strstr(err.message, "a test cannot go to standard output; a directory"));
     assert_int_equal(parse(":", "name --file ./-"), 0);
@@ -119,7 +157,8 @@ static void abbreviations_are_of_one(void **state)
     (void)state;
     assert_int_equal(parse(":", "name --axis x"), 0);
     assert_string_equal(parsed.taken, "axis-a=x;");
-    assert_int_equal(parse(":", "name --other x"), '?'); /* of two setters */
+    assert_int_equal(parse(":", "name --other x"), '?');    /* of two setters */
+    assert_int_equal(parse(":", "name --numbered x"), '?'); /* of two numbers */
     assert_int_equal(parse(":", "name --f x"), '?');
     assert_int_equal(parse(":", "name --w"), 0);
     assert_int_equal(parsed.flag, 1);
@@ -157,6 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_does_what_it_says),
+        cmocka_unit_test(values_may_be_missing),
+        cmocka_unit_test(help_may_be_in_the_table),
         cmocka_unit_test(operands_may_end_the_options),
         cmocka_unit_test(what_is_wrong_ends_them),
         cmocka_unit_test(help_ends_them),
