@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/read_file.h"
+
 void nvt_children_read(struct nvt_children *children)
 {
     char text[32];
@@ -67,12 +69,8 @@ static void name_of(pid_t pid, char *name, size_t size)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file || !fgets(name, (int)size, file))
+    if (!nvt_read_line(path, name, size))
         snprintf(name, size, "?");
-    if (file)
-        fclose(file);
-    name[strcspn(name, "\n")] = 0;
 }
 
 const char *nvt_children_text(const struct nvt_children *before, char *text, size_t size)

@@ -10,6 +10,7 @@
 #include "../lib/count_of.h"
 #include "../lib/one_of.h"
 #include "../lib/folder.h"
+#include "../lib/read_file.h"
 
 /* Of a process with more threads nothing is written: that would take too long, and of some nothing would be known. */
 enum { THREADS = 2000 };
@@ -55,16 +56,11 @@ static const struct {
 };
 
 /* The first line of a file of a thread. Whether there is one. */
-static int read_line(int pid, const char *tid, const char *what, char *line, int size)
+static int read_line(int pid, const char *tid, const char *what, char *line, size_t size)
 {
     char path[80];
     snprintf(path, sizeof(path), "/proc/%d/task/%.20s/%s", pid, tid, what);
-    FILE *file = fopen(path, "re");
-    const int is_there = file && fgets(line, size, file);
-    if (file)
-        fclose(file);
-    line[is_there ? strcspn(line, "\n") : 0] = 0;
-    return is_there;
+    return nvt_read_line(path, line, size);
 }
 
 /* Those that wait for what their program does, or for the time, whatever it does. */

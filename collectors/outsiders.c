@@ -12,6 +12,7 @@
 #include "../lib/keyed_number.h"
 #include "../lib/process_stat.h"
 #include "../lib/program.h"
+#include "../lib/read_file.h"
 #include "program_file.h"
 
 #define FIRST_EVERY_NS 100000000
@@ -22,7 +23,7 @@ enum { MOST_PROCESSES = 256, MOST_DEPTH = 16 };
 
 static void note(struct nvt_outsiders_kind *kind, pid_t process, const char *loader)
 {
-    char path[64], name[32] = "?";
+    char path[64], name[32];
     for (int i = 0; i < kind->count; i++)
         if (kind->pids[i] == process)
             return;
@@ -32,13 +33,9 @@ static void note(struct nvt_outsiders_kind *kind, pid_t process, const char *loa
     if (kind->count > 1)
         return;
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)process);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(name, sizeof(name), file))
-        name[strcspn(name, "\n")] = 0;
-    if (file)
-        fclose(file);
-    snprintf(kind->first, sizeof(kind->first), "%s (%d%s%.100s)", name, (int)process,
-             loader ? ", " : "", loader ? loader : "");
+    const int is_known = nvt_read_line(path, name, sizeof(name));
+    snprintf(kind->first, sizeof(kind->first), "%s (%d%s%.100s)", is_known ? name : "?",
+             (int)process, loader ? ", " : "", loader ? loader : "");
 }
 
 static int is_elsewhere(pid_t process)

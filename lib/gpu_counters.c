@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "keyed_number.h"
+#include "read_file.h"
 
 /* Of linux/capability.h. */
 #define SYS_ADMIN 21
@@ -42,15 +43,8 @@ static int is_running(const char *proc, const char *name)
     snprintf(path, sizeof(path), "%s/[0-9]*/comm", proc);
     if (glob(path, GLOB_NOSORT, NULL, &found))
         return 0;
-    for (size_t i = 0; i < found.gl_pathc && !is; i++) {
-        FILE *file = fopen(found.gl_pathv[i], "re");
-        if (file && fgets(comm, sizeof(comm), file)) {
-            comm[strcspn(comm, "\n")] = 0;
-            is = !strcmp(comm, name);
-        }
-        if (file)
-            fclose(file);
-    }
+    for (size_t i = 0; i < found.gl_pathc && !is; i++)
+        is = nvt_read_line(found.gl_pathv[i], comm, sizeof(comm)) && !strcmp(comm, name);
     globfree(&found);
     return is;
 }

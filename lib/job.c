@@ -9,6 +9,7 @@
 #include "count_of.h"
 #include "one_of.h"
 #include "job_mpi.h"
+#include "read_file.h"
 #include "version.h"
 
 static struct {
@@ -55,16 +56,9 @@ static int is_launched(void)
         "mpirun",     "mpiexec",         "orterun",       "orted", "prte",
         "prterun",    "prted",           "mpiexec.hydra", "srun",  "hydra_pmi_proxy",
         "slurmstepd", "hydra_bstrap_pr", "flux-shell"};
-    char path[64], name[32] = "";
+    char path[64], name[32];
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return 0;
-    if (!fgets(name, sizeof(name), in))
-        *name = 0;
-    fclose(in);
-    name[strcspn(name, "\n")] = 0;
-    return NVT_IS_ONE_OF(name, launchers);
+    return nvt_read_line(path, name, sizeof(name)) && NVT_IS_ONE_OF(name, launchers);
 }
 
 /* Where the launcher's program is; "" if that is not known. */

@@ -35,3 +35,13 @@ int nvt_read_file(const char *path, size_t most, struct nvt_buffer *out, struct 
         return nvt_fail_at(err, path, -1, "is too large: more than %zu MiB", most >> 20);
     return failed ? nvt_fail_at(err, path, -1, "out of memory") : 0;
 }
+
+int nvt_read_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    const int is_there = file && fgets(line, (int)size, file);
+    if (file)
+        fclose(file);
+    line[is_there ? strcspn(line, "\n") : 0] = 0;
+    return is_there;
+}

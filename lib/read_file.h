@@ -1,5 +1,5 @@
 /*
- * A whole file in memory.
+ * A whole file in memory, or its first line.
  */
 #ifndef NVT_READ_FILE_H
 #define NVT_READ_FILE_H
@@ -14,5 +14,8 @@
  * names the file: it cannot be read, it has more than `most` bytes, or memory is out. The buffer is the caller's in any case.
  */
 int nvt_read_file(const char *path, size_t most, struct nvt_buffer *out, struct nvt_error *err);
+
+/* The first line of a file, without its end and cut to `size`; "" where there is none. Whether there is one. */
+int nvt_read_line(const char *path, char *line, size_t size);
 
 #endif
