@@ -97,6 +97,18 @@ void nvt_document_text(struct nvt_document *document, const char *format, ...)
     free(text);
 }
 
+void nvt_document_notes(struct nvt_document *document, const struct nvt_buffer *notes)
+{
+    const char *at = (const char *)notes->data, *end = notes->size ? at + notes->size : at;
+    if (at < end)
+        nvt_document_heading(document, "Notes");
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        nvt_document_text(document, "%.*s", (int)((stop ? stop : end) - at), at);
+        at = stop ? stop + 1 : end;
+    }
+}
+
 void nvt_document_item(struct nvt_document *document, const char *title, const char *text)
 {
     add_text(document, NVT_BLOCK_ITEM, title, text);

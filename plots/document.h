@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "../lib/buffer.h"
 #include "../lib/table.h"
 
 enum nvt_block_kind {
@@ -78,6 +79,8 @@ int nvt_document_latex(const struct nvt_document *document, FILE *out, struct nv
 void nvt_document_heading(struct nvt_document *document, const char *text);
 void nvt_document_text(struct nvt_document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Lines of notes, each with its end, as a section; nothing without any. */
+void nvt_document_notes(struct nvt_document *document, const struct nvt_buffer *notes);
 void nvt_document_item(struct nvt_document *document, const char *title, const char *text);
 /* `anchor` has letters, digits and "-". */
 void nvt_document_page(struct nvt_document *document, const char *title, const char *anchor,

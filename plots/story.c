@@ -398,20 +398,6 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
     nvt_reference_pairs_free(&pairs);
 }
 
-static void put_notes(const struct nvt_story *story, struct nvt_document *document)
-{
-    const struct nvt_buffer *notes = &story->input->notes;
-    const char *at = (const char *)notes->data, *end = at + notes->size;
-    if (!notes->size)
-        return;
-    nvt_document_heading(document, "Notes");
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        nvt_document_text(document, "%.*s", (int)((stop ? stop : end) - at), at);
-        at = stop ? stop + 1 : end;
-    }
-}
-
 static void put_again(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_input *input = story->input;
@@ -530,7 +516,7 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
         put_part(story, &roofline_part, document);
     put_trace_reports(story, document);
     put_reference(story, document);
-    put_notes(story, document);
+    nvt_document_notes(document, &story->input->notes);
     nvt_story_where(story->input, document);
     put_again(story, document);
     nvt_story_rules(document);

@@ -103,19 +103,6 @@ static int put_memory(const struct nvt_change_story *story, struct nvt_document 
     return 0;
 }
 
-static void put_notes(const struct nvt_change_story *story, struct nvt_document *document)
-{
-    const struct nvt_buffer *notes = &story->changes->comparison.notes;
-    const char *at = (const char *)notes->data, *end = notes->size ? at + notes->size : at;
-    if (at < end)
-        nvt_document_heading(document, "Notes");
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        nvt_document_text(document, "%.*s", (int)((stop ? stop : end) - at), at);
-        at = stop ? stop + 1 : end;
-    }
-}
-
 static void put_again(const struct nvt_change_story *story, struct nvt_document *document)
 {
     const struct nvt_strings *commands = story->changes->commands;
@@ -139,7 +126,7 @@ int nvt_change_story_tell(const struct nvt_change_story *story, struct nvt_docum
         return -1;
     if (story->sides && nvt_story_timelines(story->sides, story->embed, document, err))
         return -1;
-    put_notes(story, document);
+    nvt_document_notes(document, &story->changes->comparison.notes);
     put_again(story, document);
     return document->failed || !document->title ? nvt_fail(err, "out of memory") : 0;
 }

@@ -220,15 +220,21 @@ static void put_lane(struct nvt_timeline_sheet *sheet, double apart, double heig
     sheet->bottom += height;
 }
 
-/* Which threads are in calls of the operating system, and all lanes, from above. */
-static void place_lanes(struct nvt_timeline_sheet *sheet)
+/* The source that an OS call is drawn with; -1: it is not. */
+static int call_place(const struct nvt_timeline_sheet *sheet, uint32_t call)
 {
     const struct nvt_os_calls *calls = &sheet->trace->os_calls;
-    for (uint32_t i = 0; i < calls->count; i++) {
-        const struct nvt_timeline_source thread = {.thread = calls->thread[i]};
-        int place = within(sheet, calls->start[i], calls->end[i])
-                        ? nvt_timeline_source_at(sheet, &thread)
-                        : -1;
+    const struct nvt_timeline_source thread = {.thread = calls->thread[call]};
+    return within(sheet, calls->start[call], calls->end[call])
+               ? nvt_timeline_source_at(sheet, &thread)
+               : -1;
+}
+
+/* Which threads are in OS calls, and all lanes, from above. */
+static void place_lanes(struct nvt_timeline_sheet *sheet)
+{
+    for (uint32_t i = 0; i < sheet->trace->os_calls.count; i++) {
+        const int place = call_place(sheet, i);
         if (place >= 0)
             sheet->sources[place].waits = 1;
     }
@@ -312,10 +318,7 @@ static void take_calls(struct nvt_timeline_sheet *sheet)
 {
     const struct nvt_os_calls *calls = &sheet->trace->os_calls;
     for (uint32_t i = 0; i < calls->count; i++) {
-        const struct nvt_timeline_source thread = {.thread = calls->thread[i]};
-        int place = within(sheet, calls->start[i], calls->end[i])
-                        ? nvt_timeline_source_at(sheet, &thread)
-                        : -1;
+        const int place = call_place(sheet, i);
         if (place >= 0)
             nvt_timeline_add(sheet, &(struct nvt_timeline_box){.start = calls->start[i],
                                                                .end = calls->end[i],
