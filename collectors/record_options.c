@@ -469,7 +469,7 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
     if (status == '?' && is_of_python(argv[optind - 1], request))
         optind--;
     else if (status && status != COMMAND_BEGINS)
-        return nvt_refused_option(status, argv[optind - 1], "record", err);
+        return nvt_refused_option(status, argv, "record", err);
     request->command = argv + optind;
     if (optind == argc)
         return nvt_fail(err, "record needs a command: nvtally record -- COMMAND …");

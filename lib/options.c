@@ -120,10 +120,10 @@ const char *nvt_refused_word(char **argv)
     return is_next ? next : word;
 }
 
-int nvt_refused_option(int option, const char *typed, const char *command, struct nvt_error *err)
+int nvt_refused_option(int refused, char **argv, const char *command, struct nvt_error *err)
 {
-    return nvt_fail(err,
-                    option == ':' ? "%s needs a value; see nvtally %s --help"
-                                  : "unknown option %s; see nvtally %s --help",
-                    typed, command);
+    return refused == ':'
+               ? nvt_fail(err, "%s needs a value; see nvtally %s --help", argv[optind - 1], command)
+               : nvt_fail(err, "unknown option %s; see nvtally %s --help", nvt_refused_word(argv),
+                          command);
 }

@@ -52,7 +52,7 @@ nvt_set nvt_set_file, nvt_set_folder;
 /* The word with the option that is not there ('?'). Among several letters getopt_long stays at it until the last. */
 const char *nvt_refused_word(char **argv);
 
-/* Say what was refused, '?' or ':', of a command; `typed` is the word on the command line. Returns -1, with err filled. */
-int nvt_refused_option(int option, const char *typed, const char *command, struct nvt_error *err);
+/* Say what nvt_options_parse has refused, '?' or ':', of a command's words. Returns -1, with err filled. */
+int nvt_refused_option(int refused, char **argv, const char *command, struct nvt_error *err);
 
 #endif

@@ -472,6 +472,7 @@ static void wrong_requests(void **state)
     EXPECT_REFUSED("--format x", "-f", "x", "ps");
     EXPECT_REFUSED("needs a value", "-s");
     EXPECT_REFUSED("unknown option -x", "-x");
+    EXPECT_REFUSED("unknown option -ZY", "-ZY");
     const char *ps[] = {"nvtally", "ctl", "ps", NULL};
     struct cli_result result = cli_run(ps);
     cli_expect_status(&result, 0);

@@ -367,6 +367,7 @@ static void wrong_options(void **state)
     EXPECT_REFUSED("no-such: command not found", "--", "no-such");
     EXPECT_REFUSED("needs a value", "-t");
     EXPECT_REFUSED("unknown option -x", "-x");
+    EXPECT_REFUSED("unknown option -ZY", "-ZY");
     const char *const environment[] = {"NVTX_INJECTION64_PATH=/lib/other.so", NULL};
     const struct cli_options options = {.environment = environment};
     const char *argv[] = {"nvtally", "env", NULL};

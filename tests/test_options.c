@@ -181,15 +181,16 @@ static void refused_words_are_named(void **state)
                  {"name one --text", "--text", ':'},
                  {"name one -t", "-t", ':'}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(parse(":", cases[i].line), cases[i].status);
-        assert_string_equal(cases[i].status == ':' ? arguments[optind - 1]
-                                                   : nvt_refused_word(arguments),
-                            cases[i].word);
+        const int refused = parse(":", cases[i].line);
+        char says[100];
+        assert_int_equal(refused, cases[i].status);
+        snprintf(says, sizeof(says),
+                 refused == ':' ? "%s needs a value; see nvtally stats --help"
+                                : "unknown option %s; see nvtally stats --help",
+                 cases[i].word);
+        assert_int_equal(nvt_refused_option(refused, arguments, "stats", &err), -1);
+        assert_string_equal(err.message, says);
     }
-    assert_int_equal(nvt_refused_option(':', "-t", "stats", &err), -1);
-    assert_string_equal(err.message, "-t needs a value; see nvtally stats --help");
-    assert_int_equal(nvt_refused_option('?', "-x", "stats", &err), -1);
-    assert_string_equal(err.message, "unknown option -x; see nvtally stats --help");
 }
 
 int main(void)
