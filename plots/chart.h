@@ -66,15 +66,27 @@ enum nvt_chart_part {
     NVT_CHART_NOWHERE,
 };
 
+/* Draw a trace that was given by itself, alone in its request, with the name that its pictures begin with, which no other trace of the
+ * input has. 0, or -1 with err filled. */
+typedef int nvt_chart_draw_trace(const struct nvt_chart_request *request, const char *base,
+                                 struct nvt_error *err);
+
 struct nvt_chart {
     const char *name;
     const char *about;
     enum nvt_chart_part part;
-    /* Whether the input holds what it shows. */
+    /* Whether the input holds what it shows; NULL: whether a trace that was given by itself `has` it. */
     int (*fits)(const struct nvt_input *input);
-    /* Draw its pictures. 0, or -1 with err filled. */
+    int (*has)(const struct nvt_trace *trace);
+    /* Draw its pictures; NULL: those of the first traces that were given by themselves, each in pictures of its own. 0, or -1 with err
+     * filled. */
     int (*draw)(const struct nvt_chart_request *request, struct nvt_error *err);
+    nvt_chart_draw_trace *draw_trace;
 };
+
+int nvt_chart_fits(const struct nvt_chart *chart, const struct nvt_input *input);
+int nvt_chart_pictures(const struct nvt_chart *chart, const struct nvt_chart_request *request,
+                       struct nvt_error *err);
 
 struct nvt_changes;
 
@@ -141,24 +153,13 @@ enum { NVT_CHART_TRACES = 3 };
 /* How many there are in the input, those of run directories left out. */
 size_t nvt_chart_own_traces(const struct nvt_input *input);
 
-/* Whether any of these has what is asked for. */
-int nvt_chart_any_trace(const struct nvt_input *input, int (*has)(const struct nvt_trace *trace));
-/* Whether it has ranges or device operations. */
+/* Whether a trace has ranges or device operations. */
 int nvt_chart_has_time(const struct nvt_trace *trace);
-/* Whether any trace of the input has. */
-int nvt_chart_has_times(const struct nvt_input *input);
 
 /* Ranges of a trace that never ended, as in a hang; all of them, or push/pop ranges alone. */
 size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop);
 
-/* Call `draw` for each that is drawn, alone in its request, with the name that its pictures begin
- * with, which no other trace of the input has. 0, or -1 with err filled. */
-typedef int nvt_chart_draw_trace(const struct nvt_chart_request *request, const char *base,
-                                 struct nvt_error *err);
-int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw_trace *draw,
-                         struct nvt_error *err);
-
-/* That name of the trace at `index`. */
+/* The name that pictures of the trace at `index` begin with. */
 void nvt_chart_trace_name(const struct nvt_input *input, size_t index, char *out, size_t size);
 
 /* The name of a picture of WHAT of all traces together: "TRACE-WHAT", of several "FIRST-and-3-more-WHAT", and "WHAT" where

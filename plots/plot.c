@@ -220,11 +220,6 @@ int nvt_chart_has_time(const struct nvt_trace *trace)
     return trace->ranges.count || trace->ops.count;
 }
 
-int nvt_chart_has_times(const struct nvt_input *input)
-{
-    return nvt_chart_any_trace(input, nvt_chart_has_time);
-}
-
 size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop)
 {
     size_t count = 0;
@@ -234,10 +229,12 @@ size_t nvt_chart_unclosed(const struct nvt_trace *trace, int push_pop)
     return count;
 }
 
-int nvt_chart_any_trace(const struct nvt_input *input, int (*has)(const struct nvt_trace *trace))
+int nvt_chart_fits(const struct nvt_chart *chart, const struct nvt_input *input)
 {
+    if (chart->fits)
+        return chart->fits(input);
     for (size_t i = 0; i < input->trace_count; i++)
-        if (nvt_input_is_own(&input->traces[i]) && has(input->traces[i].trace))
+        if (nvt_input_is_own(&input->traces[i]) && chart->has(input->traces[i].trace))
             return 1;
     return 0;
 }
@@ -269,11 +266,13 @@ void nvt_chart_traces_name(const struct nvt_input *input, const char *what, char
     snprintf(out, size, "%s%s-%s", base, more, what);
 }
 
-int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw_trace *draw,
-                         struct nvt_error *err)
+int nvt_chart_pictures(const struct nvt_chart *chart, const struct nvt_chart_request *request,
+                       struct nvt_error *err)
 {
     const struct nvt_input *input = request->input;
     size_t drawn = 0;
+    if (chart->draw)
+        return chart->draw(request, err);
     int status = 0;
     for (size_t i = 0; i < input->trace_count && drawn < NVT_CHART_TRACES && !status; i++) {
         char base[128];
@@ -289,7 +288,7 @@ int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw
         struct nvt_chart_request alone = *request;
         alone.input = &one;
         nvt_chart_trace_name(input, i, base, sizeof(base));
-        status = draw(&alone, base, err);
+        status = chart->draw_trace(&alone, base, err);
         nvt_buffer_free(&one.notes);
         drawn++;
     }
@@ -366,8 +365,8 @@ static int draw_charts(struct nvt_input *input, const struct options *options,
                                               .drawn = nvt_strings_new()};
     int status = request.drawn ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < CHARTS && !status; i++)
-        if (charts[i]->fits(input))
-            status = charts[i]->draw(&request, err);
+        if (nvt_chart_fits(charts[i], input))
+            status = nvt_chart_pictures(charts[i], &request, err);
     nvt_strings_free(request.drawn);
     return status;
 }
@@ -379,7 +378,7 @@ static int draw_to(struct nvt_input *input, const struct options *options, const
     default_directory(path, directory, sizeof(directory));
     int fitting = 0;
     for (size_t i = 0; i < CHARTS; i++)
-        fitting += charts[i]->fits(input);
+        fitting += nvt_chart_fits(charts[i], input);
     if (!fitting)
         return nvt_fail_at(err, path, -1, "holds nothing that a chart shows");
     if (options->output && nvt_folder_make(options->output))

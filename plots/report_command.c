@@ -255,7 +255,7 @@ static int draw_charts(struct request *request, const struct drawing *drawing,
     if (!how.drawn)
         failed = nvt_fail(&trouble, "out of memory");
     else
-        failed = drawing->chart ? drawing->chart->draw(&how, &trouble)
+        failed = drawing->chart ? nvt_chart_pictures(drawing->chart, &how, &trouble)
                                 : drawing->of_changes->draw(&how, &request->changes, &trouble);
     nvt_strings_free(how.drawn);
     if (fclose(list))
@@ -283,7 +283,7 @@ static int draw_all(struct request *request, struct nvt_error *err)
         return nvt_fail(err, "no temporary folder: %s", strerror(errno));
     int status = 0;
     for (size_t i = 0; i < count && !request->is_comparison && !status && !request->reason; i++)
-        if (charts[i]->fits(&request->input))
+        if (nvt_chart_fits(charts[i], &request->input))
             status = draw_charts(request, &(struct drawing){charts[i], NULL}, err);
     for (size_t i = 0; i < changes && request->is_comparison && !status && !request->reason; i++)
         status = draw_charts(request, &(struct drawing){NULL, of_changes[i]}, err);

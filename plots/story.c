@@ -512,7 +512,7 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
         put_part(story, &growth_part, document);
     put_time(story, document);
     put_results(story, document);
-    if (nvt_chart_roofline.fits(story->input))
+    if (nvt_chart_fits(&nvt_chart_roofline, story->input))
         put_part(story, &roofline_part, document);
     put_trace_reports(story, document);
     put_reference(story, document);

@@ -262,7 +262,7 @@ char *chart_draw(struct nvt_trace *trace, const char *directory)
         .input = &input, .directory = directory, .format = "svg", .paths = out};
     const struct nvt_chart *const *charts = nvt_charts(&count);
     for (size_t i = 0; i < count; i++)
-        if (charts[i]->fits(&input) && charts[i]->draw(&request, &err))
+        if (nvt_chart_fits(charts[i], &input) && nvt_chart_pictures(charts[i], &request, &err))
             fail_msg("%s", err.message);
     fclose(out);
     nvt_buffer_free(&input.notes);

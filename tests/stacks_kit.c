@@ -63,7 +63,7 @@ char *stacks_drawn(struct nvt_trace *trace, const struct nvt_chart *chart, const
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {
         .input = &input, .directory = directory, .format = "svg", .paths = out};
-    if (chart->draw(&request, &err))
+    if (nvt_chart_pictures(chart, &request, &err))
         fail_msg("%s", err.message);
     fclose(out);
     char *data = cli_read_file(cli_in(directory, name), NULL);

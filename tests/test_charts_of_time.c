@@ -110,7 +110,7 @@ static void test_stack(void **state)
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {
         .input = &input, .directory = directory, .format = "svg", .paths = out};
-    assert_int_equal(nvt_chart_timeline.draw(&request, &err), 0);
+    assert_int_equal(nvt_chart_pictures(&nvt_chart_timeline, &request, &err), 0);
     fclose(out);
     free(paths);
     char *svg = cli_read_file(cli_in(directory, "made-timeline.svg"), NULL);

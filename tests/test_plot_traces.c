@@ -51,8 +51,9 @@ static void test_ranges_of_a_trace(void **state)
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {
         .input = &input, .directory = directory, .format = "svg", .paths = out};
-    assert_true(nvt_chart_ranges.fits(&input));
-    if (nvt_chart_ranges.draw(&request, &err) || nvt_chart_timeline.draw(&request, &err))
+    assert_true(nvt_chart_fits(&nvt_chart_ranges, &input));
+    if (nvt_chart_pictures(&nvt_chart_ranges, &request, &err) ||
+        nvt_chart_pictures(&nvt_chart_timeline, &request, &err))
         fail_msg("%s", err.message);
     fclose(out);
     assert_non_null(strstr(paths, "/it_s__odd_-ranges.svg\n"));
@@ -131,7 +132,8 @@ static void test_what_is_drawn_is_told(void **state)
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {
         .input = &input, .directory = directory, .format = "svg", .paths = out};
-    if (nvt_chart_memory.draw(&request, &err) || nvt_chart_timeline.draw(&request, &err))
+    if (nvt_chart_pictures(&nvt_chart_memory, &request, &err) ||
+        nvt_chart_pictures(&nvt_chart_timeline, &request, &err))
         fail_msg("%s", err.message);
     fclose(out);
     char *memory = cli_read_text(directory, "long-memory.svg");

@@ -394,7 +394,7 @@ static void legends_have_room(void **state)
         FILE *list = open_memstream(&paths, &size);
         const struct nvt_chart_request request = {
             .input = &named.input, .directory = cli_folder, .format = "svg", .paths = list};
-        assert_int_equal(nvt_chart_growth.draw(&request, &err), 0);
+        assert_int_equal(nvt_chart_pictures(&nvt_chart_growth, &request, &err), 0);
         fclose(list);
         char *slash = strrchr(paths, '/');
         *strstr(slash, ".svg") = 0;
@@ -441,8 +441,8 @@ static void pictures_have_names_of_their_own(void **state)
                                               .format = "svg",
                                               .paths = list,
                                               .drawn = nvt_strings_new()};
-    assert_true(nvt_chart_growth.fits(&named.input));
-    assert_int_equal(nvt_chart_growth.draw(&request, &err), 0);
+    assert_true(nvt_chart_fits(&nvt_chart_growth, &named.input));
+    assert_int_equal(nvt_chart_pictures(&nvt_chart_growth, &request, &err), 0);
     fclose(list);
     assert_non_null(strstr(paths, "/growth-n-w_k_a_b.svg\n"));
     assert_non_null(strstr(paths, "/growth-n-w_k_a_b-2.svg\n"));

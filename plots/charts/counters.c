@@ -223,11 +223,6 @@ static int draw_counters_trace(const struct nvt_chart_request *request, const ch
     return status;
 }
 
-static int draw_counters(const struct nvt_chart_request *request, struct nvt_error *err)
-{
-    return nvt_chart_each_trace(request, draw_counters_trace, err);
-}
-
 static int counters_fits(const struct nvt_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
@@ -241,5 +236,5 @@ const struct nvt_chart nvt_chart_counters = {
     .about = "NVTX counters over time, in front of the phases",
     .part = NVT_CHART_COUNTERS,
     .fits = counters_fits,
-    .draw = draw_counters,
+    .draw_trace = draw_counters_trace,
 };

@@ -265,25 +265,15 @@ static int draw_critical_path_trace(const struct nvt_chart_request *request, con
     return status;
 }
 
-static int draw_critical_path(const struct nvt_chart_request *request, struct nvt_error *err)
-{
-    return nvt_chart_each_trace(request, draw_critical_path_trace, err);
-}
-
 static int has_path(const struct nvt_trace *trace)
 {
     return trace->ops.count && trace->apis.count;
-}
-
-static int critical_path_fits(const struct nvt_input *input)
-{
-    return nvt_chart_any_trace(input, has_path);
 }
 
 const struct nvt_chart nvt_chart_critical_path = {
     .name = "critical_path",
     .about = "the critical path of a trace, and what is overlapped",
     .part = NVT_CHART_TIME,
-    .fits = critical_path_fits,
-    .draw = draw_critical_path,
+    .has = has_path,
+    .draw_trace = draw_critical_path_trace,
 };

@@ -451,17 +451,12 @@ static int draw_flame_trace(const struct nvt_chart_request *request, const char 
     return status ? status : draw_part(request, base, NVT_STACKS_HOST, err);
 }
 
-static int draw_flame(const struct nvt_chart_request *request, struct nvt_error *err)
-{
-    return nvt_chart_each_trace(request, draw_flame_trace, err);
-}
-
 const struct nvt_chart nvt_chart_flame = {
     .name = "flame",
     .about = "where host and device time of a trace went, ranges within ranges",
     .part = NVT_CHART_TIME,
-    .fits = nvt_chart_has_times,
-    .draw = draw_flame,
+    .has = nvt_chart_has_time,
+    .draw_trace = draw_flame_trace,
 };
 
 /* --- memory_at_peak --- */
@@ -472,27 +467,17 @@ static int draw_memory_of(const struct nvt_chart_request *request, const char *b
     return draw_part(request, base, NVT_STACKS_MEMORY, err);
 }
 
-static int draw_memory(const struct nvt_chart_request *request, struct nvt_error *err)
-{
-    return nvt_chart_each_trace(request, draw_memory_of, err);
-}
-
 static int has_memory(const struct nvt_trace *trace)
 {
     return trace->memory.count > 0 && (trace->ranges.count > 0 || nvt_stacks_has_callers(trace));
-}
-
-static int fits_memory(const struct nvt_input *input)
-{
-    return nvt_chart_any_trace(input, has_memory);
 }
 
 const struct nvt_chart nvt_chart_memory_at_peak = {
     .name = "memory_at_peak",
     .about = "what memory was in use for at its peak, by the ranges that allocated it",
     .part = NVT_CHART_MEMORY,
-    .fits = fits_memory,
-    .draw = draw_memory,
+    .has = has_memory,
+    .draw_trace = draw_memory_of,
 };
 
 /* --- cpu --- */
@@ -503,15 +488,10 @@ static int draw_cpu_of(const struct nvt_chart_request *request, const char *base
     return draw_part(request, base, NVT_STACKS_CPU, err);
 }
 
-static int draw_cpu(const struct nvt_chart_request *request, struct nvt_error *err)
-{
-    return nvt_chart_each_trace(request, draw_cpu_of, err);
-}
-
 const struct nvt_chart nvt_chart_cpu = {
     .name = "cpu",
     .about = "CPU time by function, from samples, below the ranges they ran in",
     .part = NVT_CHART_CPU,
     .fits = nvt_input_has_cpu_samples,
-    .draw = draw_cpu,
+    .draw_trace = draw_cpu_of,
 };

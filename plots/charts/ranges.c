@@ -214,15 +214,10 @@ static int draw_ranges_trace(const struct nvt_chart_request *request, const char
     return status;
 }
 
-static int draw_ranges(const struct nvt_chart_request *request, struct nvt_error *err)
-{
-    return nvt_chart_each_trace(request, draw_ranges_trace, err);
-}
-
 const struct nvt_chart nvt_chart_ranges = {
     .name = "ranges",
     .about = "the ranges and kernels of a trace with the most total time",
     .part = NVT_CHART_TIME,
-    .fits = nvt_chart_has_times,
-    .draw = draw_ranges,
+    .has = nvt_chart_has_time,
+    .draw_trace = draw_ranges_trace,
 };

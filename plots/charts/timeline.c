@@ -441,15 +441,10 @@ static int draw_timeline_trace(const struct nvt_chart_request *request, const ch
     return status;
 }
 
-static int draw_timeline(const struct nvt_chart_request *request, struct nvt_error *err)
-{
-    return nvt_chart_each_trace(request, draw_timeline_trace, err);
-}
-
 const struct nvt_chart nvt_chart_timeline = {
     .name = "timeline",
     .about = "what ran when on the busiest threads and streams of a trace",
     .part = NVT_CHART_TIME,
-    .fits = nvt_chart_has_times,
-    .draw = draw_timeline,
+    .has = nvt_chart_has_time,
+    .draw_trace = draw_timeline_trace,
 };
