@@ -329,6 +329,9 @@ layers: ## whether every folder uses only the floors below it (docs/architecture
 words: ## whether documents, manual pages and messages use the words of the glossary (CONTRIBUTING.md)
 	$(Q)tests/words --planted && tests/words
 
+comments: ## whether comments stand by themselves, and none splits the declaration that it is about
+	$(Q)tests/comments --planted && tests/comments
+
 first-screen: $(BUILD)/nvtally $(BUILD)/tests/test_first_screen ## draw the README's picture of the first screen again
 	$(Q)NVTALLY_DRAW=1 NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/test_first_screen
 
@@ -346,5 +349,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: force all objects clients tests check check-long check-longest check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words first-screen view-picture demo clean help
+.PHONY: force all objects clients tests check check-long check-longest check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run layers words comments first-screen view-picture demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -42,7 +42,8 @@ size_t nvt_command_note_lines(const struct nvt_input *input);
 int nvt_command_overview(struct nvt_input *input, const char *arguments, enum nvt_color color,
                          FILE *out, struct nvt_error *err);
 
-/* The same of directories of runs, around the tables of their study, of which a terminal shows the first rows. */
+/* Print the overview of directories of runs around the tables of their study, of which a terminal shows the first rows. 0, or -1
+ * with err. */
 int nvt_command_study(struct nvt_input *input, const char *arguments, enum nvt_color color,
                       struct nvt_tables *tables, FILE *out, struct nvt_error *err);
 

@@ -210,7 +210,7 @@ static int find_absolute(const char *name, char absolute[PATH_MAX], struct nvt_e
     return 0;
 }
 
-/* The same of a library in front of others. */
+/* The absolute path of a library that LD_PRELOAD can take. 0, or -1 with err. */
 static int find_preload(const char *name, char absolute[PATH_MAX], struct nvt_error *err)
 {
     if (find_absolute(name, absolute, err))

@@ -18,7 +18,7 @@ struct nvt_memory_groups {
 /* Find those that have a limit, under /sys/fs/cgroup. Makes system calls only, and changes errno. */
 void nvt_memory_groups_find(struct nvt_memory_groups *groups);
 
-/* The same, of other places: `self` is a file such as /proc/self/cgroup, `root` a folder such as /sys/fs/cgroup. */
+/* nvt_memory_groups_find in other places: `self` is a file such as /proc/self/cgroup, `root` a folder such as /sys/fs/cgroup. */
 void nvt_memory_groups_find_at(struct nvt_memory_groups *groups, const char *self,
                                const char *root);
 

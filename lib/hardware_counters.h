@@ -24,7 +24,7 @@ static inline int nvt_hardware_counter_open(uint32_t type, uint64_t config, int 
     return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Likewise the migrations of the calling thread, which happen in the kernel, so that its code counts. */
+/* The descriptor of a count of the calling thread's migrations, or -1 with errno. They happen in the kernel, so its code counts. */
 static inline int nvt_migrations_open(void)
 {
     struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,

@@ -24,7 +24,7 @@ struct nvtally_trace {
     struct nvt_sql *sql; /* NULL: not asked for yet */
 };
 
-/* Likewise: streams of it borrow its tables. */
+/* It lives until the last stream that borrows its tables is released, too. */
 struct nvtally_result {
     struct nvt_arrow_owner owner;
     nvtally_trace *trace;

@@ -165,6 +165,6 @@ scriptcheck: ## the syntax of scripts in pages, by Node.js, and that the timelin
 	$(Q)test $$(cat $(VIEW_PAGE) | wc -c) -lt 120000 || { echo "analyze/view/page has 120 KB or more"; exit 1; }
 	$(Q)if command -v node >/dev/null; then node --check analyze/view/page/view.js && node --check plots/documents/page/report.js; else echo "node is not installed: scripts are not checked"; fi
 
-lint: tidy cppcheck shellcheck scriptcheck format-check words ## clang-tidy, cppcheck, shellcheck, scripts, format, words
+lint: tidy cppcheck shellcheck scriptcheck format-check words comments ## clang-tidy, cppcheck, shellcheck, scripts, format, words, comments
 
 .PHONY: man install uninstall deb wheel check-deb check-release reproducible reproducible-wheel check-offline tidy tidy-ci cppcheck format-check shellcheck scriptcheck lint

@@ -38,7 +38,7 @@ const char *nvt_known_color(const char *name);
  * of well-known names of the same thing the first one has its colour. */
 void nvt_name_colors(const char *const *names, size_t count, const char **colors);
 
-/* The same of boxes that are written on, beside those of kernels: names that are not well-known are pale. */
+/* nvt_name_colors for boxes with text in them, next to those of kernels: names that are not well-known are pale. */
 void nvt_name_tints(const char *const *names, size_t count, const char **colors);
 
 /* Whether a name is that of forward, backward or the optimizer. */

@@ -381,7 +381,7 @@ static void read_timelines(const struct request *request, int count, char **argu
     }
 }
 
-/* The same of what is compared. */
+/* The document of a comparison. */
 static int report_changes(struct request *request, int count, char **sides, struct nvt_error *err)
 {
     const struct nvt_comparison_request how = {

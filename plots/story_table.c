@@ -73,7 +73,7 @@ out:
     return table;
 }
 
-/* The same, with what all configurations have in common taken out of them, as where tables are printed. */
+/* A table's first rows without what all configurations have in common, as tables are printed. */
 static struct nvt_table *shorten_all(const struct nvt_table *from, size_t most,
                                      struct nvt_buffer *note)
 {

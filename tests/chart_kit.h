@@ -34,7 +34,7 @@ void chart_add_os_call(struct nvt_trace *trace, uint32_t thread, const char *nam
 /* All charts of a trace into a folder; their paths, owned. */
 char *chart_draw(struct nvt_trace *trace, const char *directory);
 
-/* The same of a trace that is freed, which say what they should. */
+/* All charts of a trace, which is freed; their files say what they should. */
 void chart_draw_trace(struct nvt_trace *trace, const char *directory);
 
 #endif

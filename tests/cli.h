@@ -17,7 +17,7 @@ struct cli_result {
     int64_t elapsed_ns; /* wall time from spawn to end */
     char *out;          /* stdout, owned, NUL-terminated behind out_size bytes */
     size_t out_size;
-    char *err; /* stderr, likewise */
+    char *err; /* stderr, owned, NUL-terminated behind err_size bytes */
     size_t err_size;
 };
 

@@ -23,7 +23,7 @@ struct device_record {
  */
 struct nvt_trace *device_record(const struct device_record *run, char **messages);
 
-/* The same of a run that refuses nothing and ends with status 0. */
+/* device_record of a run that refuses nothing and ends with status 0. */
 struct nvt_trace *device_record_plainly(const char *how, const char *levels);
 
 /* Whether the notes of a trace hold a text. */

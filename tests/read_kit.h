@@ -9,7 +9,7 @@
 
 /* The trace of a file, the caller's; without one the test fails with the reason. */
 struct nvt_trace *kit_read(const char *path);
-/* The same of a file of the test's folder, which gets that text. */
+/* The trace of a new file in the test's folder with that text. */
 struct nvt_trace *kit_read_text(const char *name, const char *text);
 
 /* The file is not read, for a reason of one line that holds `needle`. */

@@ -53,7 +53,7 @@ static const struct {
     {"{\"finding\": \"late rank\", \"at_most\": 1}", 1, "it needs MPI or torch.distributed"},
     {"{\"finding\": \"scaling\"}", 1, "it needs runs that differ in a number"},
     {"{\"finding\": \"it's\"}", 1, ",unknown,,found,diagnose has no finding of that name"},
-/* The same of queries: no row of a finding that nobody looked for means nothing. */
+/* Queries: that there is no row of a finding that nobody looked for means nothing. */
 #define OF_FINDINGS(condition)                                                                     \
     "{\"query\": \"SELECT count(*) FROM findings WHERE " condition "\", \"equals\": 0}"
 #define UNKNOWN ",unknown,,0 within 0.5 %,"

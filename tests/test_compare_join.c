@@ -84,7 +84,7 @@ static const struct {
      "the sides differ in workload (A none, B w), n (A none, B 2)",
      {""},
      {{1, 1}}},
-    /* The same, in another order of runs. */
+    /* Configurations are joined in any order of runs. */
     {{{"w n=2", "w n=4"}, {"w n=4", "w n=2"}}, NULL, {"w n=2", "w n=4"}, {{1, 1}, {1, 1}}},
     /* What varies on a side is not what is compared. */
     {{{"w n=2", "w n=4"}, {"w n=8"}}, NULL, {"w n=2", "w n=4", "w n=8"}, {{1, 0}, {1, 0}, {0, 1}}},

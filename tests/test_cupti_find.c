@@ -36,9 +36,9 @@ int main(void)
 /* A process as the collector finds it. */
 struct process {
     const char *has[3]; /* libraries that it has loaded, in tests/cuptis */
-    const char *home;   /* CUDA_HOME, likewise */
+    const char *home;   /* CUDA_HOME, in tests/cuptis */
     const char *driver; /* its version, in the name of its file; NULL: there is none */
-    const char *given;  /* NVTALLY_CUPTI, likewise; NULL: not set */
+    const char *given;  /* NVTALLY_CUPTI, in tests/cuptis; NULL: not set */
 };
 
 struct found {

@@ -32,7 +32,7 @@ static void what_lies_behind_a_loop_is_none_of_it(void **state)
     make_launch(&maker, "evaluate", 2 * MS);
     loop_expect_one(&maker, &nvt_rule_idle, 4 * MS,
                     (const char *const[]){"1 gap per iteration, 4.01 ms each, 20 % of", NULL});
-    /* The same of what was launched in time: it is held for a second, behind the loop. */
+    /* What was launched in time is no gap: it is held for a second, behind the loop. */
     maker = make_begin();
     loop_make(&maker, 20, MS);
     maker.device = maker.now + 1000 * (int64_t)MS;

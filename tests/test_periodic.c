@@ -128,7 +128,7 @@ static struct extra unnamed(int i)
     return (struct extra){NULL, i % 20 == 19 ? 6000 * US : 0};
 }
 
-/* The same, with a pause that comes and goes and one that is longer than all. */
+/* Evaluations with a pause that comes and goes and one that is longer than all. */
 static struct extra among_others(int i)
 {
     if (i == 61)
@@ -144,7 +144,7 @@ static struct extra among_noise(int i)
     return (struct extra){NULL, i * 37 % 100 < 70 ? i * 53 % 41 * 100 * US : 0};
 }
 
-/* The same of a range that is short. */
+/* Every eighth logs, which is short, among the same pauses. */
 static struct extra short_among_noise(int i)
 {
     return i % 8 == 5 ? (struct extra){"log", 100 * US} : among_noise(i);

@@ -348,7 +348,7 @@ static struct nvt_transformer_shape published(int64_t d, int64_t ff, int64_t lay
 
 /*
  * By hand, per layer of `small`: 2 · 768 + 4 · 768² + 2 · 768 · 3072 = 7,079,424; twelve of them,
- * two tables of 10,000 · 768, positions 128 · 768, a norm. The others likewise.
+ * two tables of 10,000 · 768, positions 128 · 768, a norm. So are the other models' counts.
  */
 static void parameters_are_counted(void **state)
 {

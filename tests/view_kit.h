@@ -17,7 +17,7 @@ int view_connect(const char *address);
 /* Ask an address for a path, "/TOKEN/lanes", of a host. */
 struct view_reply view_ask_at(const char *address, const char *host, const char *method,
                               const char *path);
-/* The same of localhost; and a path behind the token of the address. */
+/* view_ask_at of localhost; and of a path behind the token of the address. */
 struct view_reply view_ask_with(const char *address, const char *method, const char *path);
 struct view_reply view_ask(const char *address, const char *path);
 

@@ -34,7 +34,7 @@ int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_tra
                           struct nvt_error *err);
 
 /*
- * The same, but a device that several processes use is one item. Where the identity of devices is unknown and processes
+ * nvt_used_devices_make, but a device that several processes use is one item. Where the identity of devices is unknown and processes
  * use the same number, the devices stay apart and are counted as doubtful, or with `alike` are taken for one device,
  * whose idle time is then certain. 0, or -1 with err filled.
  */
@@ -55,7 +55,7 @@ const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uin
 /* "NVIDIA H100 (0)", "(0)" without a name, "host" for NVT_NONE, in out, which is returned; NVT_DEVICE has it where it is used. */
 const char *nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device,
                             char *out, size_t size);
-/* The same for sentences: "GPU 0" without a name. */
+/* The text of a device for sentences: "GPU 0" without a name. */
 const char *nvt_device_words(const struct nvt_trace *trace, uint32_t process, uint32_t device,
                              char *out, size_t size);
 #define NVT_DEVICE_TEXT 256

@@ -22,7 +22,7 @@ int nvt_kernel_times_add(struct nvt_groups *kernels, const struct nvt_trace *tra
 /* Add the kernels of a trace. 0: some time needs more than 32 bits, or there is no memory, and nothing has been added. */
 int nvt_kernel_durations_add(struct nvt_groups *groups, const struct nvt_trace *trace);
 
-/* The same of a trace that has only launches. */
+/* Add the kernels of a trace that has only launches. */
 void nvt_launched_kernels_add(struct nvt_groups *groups, const struct nvt_launches *launches);
 
 #endif

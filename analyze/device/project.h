@@ -102,7 +102,7 @@ uint8_t *nvt_library_domains(const struct nvt_trace *trace);
 /* Whether a range is a library's (nvt_library_domains), or an operator or collective of PyTorch: it is no phase of the
  * program, and its time is no measurement, as work is launched in it and not waited for. */
 int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range);
-/* The same of ranges of a domain's row and a name. */
+/* nvt_is_operator for ranges of a domain's row and a name. */
 int nvt_is_operator_of(const struct nvt_trace *trace, uint32_t domain, uint32_t name);
 
 #endif

@@ -25,7 +25,7 @@ int nvt_called_from_begin(struct nvt_called_from *from, const struct nvt_trace *
 void nvt_called_from_add(struct nvt_called_from *from, uint32_t frame, double time);
 
 /*
- * The same of a blocking call. Recordings have the stack of one call for so much time in calls of 1 ms or more
+ * Time that counts of a blocking call. Recordings have the stack of one call for so much time in calls of 1 ms or more
  * (collectors/recorder.c): it stands for those before it. `frame`: its stack; `site`: the place in it that counts (0: none).
  * Returns for what time that place now stands, ns: 0 where a later call says it.
  */

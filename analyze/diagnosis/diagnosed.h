@@ -38,7 +38,7 @@ struct nvt_diagnosed {
 /* With these traces are read: struct nvt_input.digester. */
 extern const struct nvt_input_digester nvt_diagnosis_digester;
 
-/* The same, of traces that keep their events as well. */
+/* The digester of traces that keep their events as well. */
 extern const struct nvt_input_digester nvt_diagnosed_whole;
 
 /* Whether what an input keeps of its traces is enough; else they have to be read again, without a digester. 1, 0, or -1 with err. */

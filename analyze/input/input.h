@@ -113,7 +113,7 @@ static inline unsigned nvt_input_projection(const struct nvt_input *input)
  * rows are of all that ran. 0, or -1 with err filled.
  */
 int nvt_input_add(struct nvt_input *input, const char *path, struct nvt_error *err);
-/* The same for several, of which files are read at the same time. */
+/* nvt_input_add for several paths; files among them are read at the same time. */
 int nvt_input_add_all(struct nvt_input *input, char *const *paths, size_t count,
                       struct nvt_error *err);
 int nvt_input_traces(struct nvt_input *input, struct nvt_error *err);

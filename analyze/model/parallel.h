@@ -28,8 +28,8 @@ int nvt_thread_count_check(struct nvt_error *err);
  */
 void nvt_parallel(void (*task)(void *context, size_t i), void *context, size_t count);
 
-/* The same for tasks that are many and each take long, such as files: what a task does in parallel by itself, it does on its own
- * thread alone. */
+/* nvt_parallel for tasks that are many and each take long, such as files: what a task does in parallel by itself, it does on its
+ * own thread alone. */
 void nvt_parallel_each(void (*task)(void *context, size_t i), void *context, size_t count);
 
 #endif

@@ -142,7 +142,7 @@ static void choose(struct nvt_top *top, uint32_t row)
     top->cursor = 0;
 }
 
-/* Again, with the same row chosen. Without memory for it all stays as it is. */
+/* Choose the rows that are shown again; the cursor stays on its row. Without memory for it nothing changes. */
 static void rearrange(struct nvt_top *top)
 {
     const uint32_t row = chosen(top);

@@ -63,7 +63,7 @@ static int has_work(const struct nvt_kineto_parser *parser)
     return name && nvt_is_operator_with_work(nvt_strings_get(parser->strings, name, NULL));
 }
 
-/* Likewise whether inputs that are no tensors are part of that. */
+/* Whether inputs that are no tensors say what work it is, too. */
 static int has_values(const struct nvt_kineto_parser *parser)
 {
     const uint32_t name = parser->reader.event.name;

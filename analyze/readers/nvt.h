@@ -304,7 +304,7 @@ int nvt_file_read_machine(struct nvt_file_reader *reader, const struct nvt_chunk
 
 /* Fill the trace's counters with them, whose times start at `origin`. 0, or -1 when out of memory. */
 int nvt_file_complete_machine(struct nvt_file_reader *reader, int64_t origin);
-/* The same of samples of devices' counters. */
+/* Fill the trace's counters with samples of devices' counters, whose times start at `origin`. 0, or -1 when out of memory. */
 int nvt_file_complete_metrics(struct nvt_file_reader *reader, int64_t origin);
 void nvt_file_metrics_free(struct nvt_file_metrics *metrics);
 void nvt_file_machine_free(struct nvt_file_machine *machine);

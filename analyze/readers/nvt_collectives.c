@@ -33,7 +33,7 @@ int nvt_file_take_collective(struct nvt_file_reader *reader,
     return 0;
 }
 
-/* The same for a name in all processes (FNV-1a), never 0. */
+/* A communicator's number by its name (FNV-1a): equal in all processes, never 0. */
 static uint64_t number_of(const char *group)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

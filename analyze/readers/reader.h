@@ -32,14 +32,14 @@ struct nvt_reader {
     /* Fill an empty trace, without nvt_trace_finish. 0 or -1. What is cut behind whole data is
      * read as far as it goes, with nvt_trace_warn. */
     int (*read)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
-    /* The same of a file that `read` refused: what is not quite of the format is repaired or left out, with a note of how much, and
+    /* `read` for a file that it refused: what is not quite of the format is repaired or left out, with a note of how much, and
      * names may come behind what they name. NULL: it is refused for good. */
     int (*read_repaired)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
-    /* The same of what begins in so many bytes of the file. NULL: it cannot do that. */
+    /* `read` for what begins within so many bytes of the file. NULL: it cannot do that. */
     int (*read_beginning)(const char *path, int64_t most, struct nvt_trace *trace,
                           struct nvt_error *err);
     /*
-     * The same, but with ranges, calls and operations in lanes and not in the trace; NULL: it
+     * `read` with ranges, calls and operations in lanes and not in the trace; NULL: it
      * cannot do that. 0; other than that, the file is to be read with `read`: there is something in
      * it that lanes do not hold, or it is damaged, or there is no memory.
      */

@@ -48,7 +48,7 @@ int nvt_event_pop(const struct nvt_event *event);
 uint64_t nvt_event_start(struct nvt_event *event);
 void nvt_event_mark(const struct nvt_event *event);
 
-/* The same, where it is known that something is recorded now. */
+/* nvt_event_mark where it is known that something is recorded now. */
 void nvt_event_mark_now(const struct nvt_event *event);
 void nvt_event_end(const struct nvt_event *event);
 

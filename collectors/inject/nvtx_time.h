@@ -12,7 +12,7 @@
 int nvt_time_clock(uint64_t time_domain);
 
 /*
- * The same, and *time, which is of that time domain, becomes one of that clock. Of a clock that is not known here it can be told where
+ * The clock of a time domain (nvt_time_clock), of which *time is: *time becomes one of that clock. Of a clock that is not known here it can be told where
  * the program has given two moments of it, or its rate and one, together with a known one; or a function that reads it, which is called
  * when the program names it, and here, at most ten times a second. What lies before, between and behind the two moments is on the
  * line through both.

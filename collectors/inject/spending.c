@@ -55,7 +55,7 @@ static void pair(void)
     pop();
 }
 
-/* The same of a name that is none by its first letter. */
+/* A pair whose name cannot be an iteration's, by its first letter. */
 static void other_pair(void)
 {
     if (!nvt_dormant_skips_other(""))

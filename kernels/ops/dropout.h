@@ -17,7 +17,7 @@ extern "C" {
  * stream stays when it is at least rate · 2³². */
 void nvt_dropout(real *y, const real *x, int64_t n, double rate, uint64_t seed, uint64_t stream);
 
-/* The same of GELU (gelu.h), in one pass over memory: y = dropout(gelu(x)), and dx = gelu'(x) · dropout(dy) with the
+/* Dropout of GELU (gelu.h), in one pass over memory: y = dropout(gelu(x)), and dx = gelu'(x) · dropout(dy) with the
  * x of the forward pass. y may be x, dx may be dy. */
 void nvt_gelu_dropout_forward(real *y, const real *x, int64_t n, double rate, uint64_t seed,
                               uint64_t stream);

@@ -73,7 +73,7 @@ struct nvt_part {
     struct nvt_message
         *messages[2]; /* by micro-batch: activations from before, gradients from behind */
     struct nvt_message
-        *sent[2]; /* likewise, what goes to another device until it is there; may be NULL */
+        *sent[2]; /* by micro-batch: what goes to another device until it is there; may be NULL */
 };
 
 struct nvt_partition {

@@ -59,7 +59,7 @@ real *check_both(struct check *check, const char *name, int64_t count);
 real *check_both_positive(struct check *check, const char *name, int64_t count);
 int32_t *check_out_indices(struct check *check, const char *name, int64_t count);
 
-/* The same of other types: positive floats in (0.5, 1.5), normal halves, integers in [-127, 127].
+/* Given arrays of other types: positive floats in (0.5, 1.5), normal halves, integers in [-127, 127].
  */
 const float *check_floats(struct check *check, const char *name, int64_t count);
 const nvt_half *check_halves(struct check *check, const char *name, int64_t count);

@@ -15,7 +15,7 @@
  */
 int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t size);
 
-/* The same of a file of ours, of that version, with checksums, magic numbers and sizes of its chunks made right. */
+/* fuzz_reader for a file of ours, of that version, with checksums, magic numbers and sizes of its chunks made right. */
 int fuzz_chunks(const struct nvt_reader *reader, unsigned version, const uint8_t *data,
                 size_t size);
 

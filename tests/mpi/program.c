@@ -95,7 +95,7 @@ static void call_with_sizes(void)
     MPI_Allreduce(100, 200, 10, 8, 5, SECOND);
     MPI_Gather(100, 10, 8, 0, 0, 0, 0, SECOND);  /* what only the root needs is anything */
     MPI_Gather(-1, 0, 0, 200, 10, 8, 0, FIRST);  /* in place */
-    MPI_Scatter(0, 0, 0, 200, 10, 8, 0, SECOND); /* likewise */
+    MPI_Scatter(0, 0, 0, 200, 10, 8, 0, SECOND); /* only the root sends */
     MPI_Scatter(100, 10, 8, 1, 0, 0, 0, FIRST);
     MPI_Allgather(1, 0, 0, 200, 10, 8, SECOND);
     MPI_Alltoall(100, 10, 8, 200, 10, 8, SECOND);
