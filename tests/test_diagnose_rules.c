@@ -269,7 +269,7 @@ static const struct trouble {
       {.kernels = 10, .kernel_ns = 80000, .after_ns = 160000, .iterations = 14}}},
     /* Too little; what training consists of, as where gradients are accumulated; and not as often as it would be. */
     /* The first part's take 10.1 % longer than the second's 1 ms, or 9.9 %; or too few of them. */
-    {&nvt_rule_parts,
+    {&nvt_rule_slower_part,
      "iterations take 1.10 ms in part 1 of the recording, 1.1 times as long as in part 2",
      {.host_ns = 1000000, .slow_ns = 101000, .slow_until = 16, .second_part = 16},
      {{.host_ns = 1000000, .slow_ns = 99000, .slow_until = 16, .second_part = 16},

@@ -291,7 +291,7 @@ static void the_slower_part_is_found(void **state)
         }
         make_pause(&maker, part ? -1 : 3600 * S);
     }
-    kit_find_one(&maker, &nvt_rule_parts, (double)(10 * MS),
+    kit_find_one(&maker, &nvt_rule_slower_part, (double)(10 * MS),
                  "iterations take 20.5 ms in part 2 of the recording, 1.95 times as long as in "
                  "part 1",
                  "part 1: 8 iterations, mean 10.5 ms, median 10.5 ms; part 2: 8, mean 20.5 ms, "

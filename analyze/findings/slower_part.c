@@ -224,7 +224,7 @@ static int find_slower_part(const struct nvt_rule *rule, const struct nvt_view *
     return failed ? nvt_fail_at(err, view->trace->path, -1, "out of memory") : 0;
 }
 
-const struct nvt_rule nvt_rule_parts = {
+const struct nvt_rule nvt_rule_slower_part = {
     .cause = "slower part",
     .about = "a recording in parts (record --dormant, nvtally ctl) whose iterations take longer in "
              "one part than in another",
