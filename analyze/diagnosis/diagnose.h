@@ -55,7 +55,7 @@
     X(ranks)                                                                                       \
     X(periodic)                                                                                    \
     X(iterations)                                                                                  \
-    X(parts)                                                                                       \
+    X(slower_part)                                                                                 \
     X(warmup)                                                                                      \
     X(timing)                                                                                      \
     X(unclosed)                                                                                    \
