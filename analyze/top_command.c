@@ -342,8 +342,8 @@ static int run(const struct request *request, struct edition *edition,
         if (ready > 0) {
             const ssize_t got = read(STDIN_FILENO, text, sizeof(text) - 1);
             text[got > 0 ? got : 0] = 0;
-            const int status =
-                got <= 0 ? 1 : press(edition, text, err); /* 1: the terminal is gone */
+            /* 1: the terminal is gone */
+            const int status = got <= 0 ? 1 : press(edition, text, err);
             if (status)
                 return status < 0 ? -1 : 0;
         }

@@ -30,9 +30,8 @@ struct nvt_cupti_decoder {
     void *context;
     /* What has been seen so far; NULL: not wanted. */
     struct nvt_cupti_seen {
-        uint64_t devices, calls, kernels,
-            linked,           /* linked: kernels that have the number of a call */
-            records;          /* all */
+        /* linked: kernels that have the number of a call; records: all */
+        uint64_t devices, calls, kernels, linked, records;
         uint64_t overhead_ns; /* of threads, by its records of that */
     } * seen;
     /* Frees what that libcupti allocated for a record and leaves to its reader. NULL: it is not freed. */

@@ -16,8 +16,8 @@ struct nvt_cut_state_heaps {
     struct nvt_heap_said *said; /* of each */
     uint32_t unused;            /* of them */
     struct nvt_map heaps;       /* handle -> event */
-    struct nvt_map regions, names,
-        removed; /* address -> event; removed: before it was added in the file */
+    /* address -> event; removed: before it was added in the file */
+    struct nvt_map regions, names, removed;
 };
 
 void nvt_cut_state_heaps_free(struct nvt_cut_state_heaps *heaps);

@@ -19,8 +19,8 @@ struct nvt_cut_pace {
     uint64_t first;  /* when the first of them began, */
     uint64_t begun;  /* and the last one; */
     uint64_t last; /* when the last of them began or ended, or a device operation was handed over */
-    uint64_t
-        pause; /* the longest time between two that follow each other, of threads that are recorded together a chunk's longer */
+    /* the longest time between two that follow each other, of threads that are recorded together a chunk's longer */
+    uint64_t pause;
     struct nvt_map names; /* domain << 32 | name -> ranges */
     struct nvt_cut_pace_ranges {
         uint64_t domain, name, count, longest;

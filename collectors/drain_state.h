@@ -18,8 +18,8 @@ struct nvt_drain {
     int has_ended;      /* the latest of them has, and its end is written */
     int64_t idle_since; /* CLOCK_MONOTONIC, 0: no thread has been seen to leave it to the next */
     uint64_t tail, mask;
-    uint64_t
-        sure; /* records up to this one lie where `mask` says, however the ring has grown; UINT64_MAX: all */
+    /* records up to this one lie where `mask` says, however the ring has grown; UINT64_MAX: all */
+    uint64_t sure;
     double fill;
     int broken;
     int starved;                      /* what is in the ring could not be taken: no memory */

@@ -14,8 +14,8 @@
 struct file {
     struct nvt_symbols *symbols; /* NULL: nobody has asked */
     uint32_t module;             /* string: its path */
-    uint32_t
-        unknown; /* what stands for functions without a name; NVT_NO_STRING: there was none yet */
+    /* what stands for functions without a name; NVT_NO_STRING: there was none yet */
+    uint32_t unknown;
     int is_python, is_ours;
 };
 

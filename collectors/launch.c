@@ -58,8 +58,8 @@ static struct {
     _Atomic uint64_t kept;    /* and those of them that have come */
     uint64_t early;           /* what the witness had before we heard of it */
     _Atomic int64_t heard_at; /* when the first of them came, CLOCK_MONOTONIC; 0: none is left */
-    _Atomic pid_t
-        sender; /* of the last of those that somebody sent; 0: it is in no namespace of ours */
+    /* of the last of those that somebody sent; 0: it is in no namespace of ours */
+    _Atomic pid_t sender;
 } listening;
 
 /* Who sends a signal to a group, or to each process of a job, has sent it to all within this time; on a busy machine once it is

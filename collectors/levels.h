@@ -14,15 +14,15 @@
 
 struct nvt_levels {
     uint64_t trace; /* enum nvt_trace_what bits */
-    uint64_t
-        asked; /* of these, what was named by itself: where nothing of it comes, that is worth a line */
+    /* of these, what was named by itself: where nothing of it comes, that is worth a line */
+    uint64_t asked;
     struct nvt_metrics_wish metrics; /* of the level of that name */
     int has_counters;                /* counters=NAME,…: which ones */
     int names_counters;              /* while a list is read: another name is a counter's */
     struct nvt_counter_wish counters;
     int is_none; /* "none", a word of nsys, which stands alone: trace is 0 */
-    char unrecorded
-        [128]; /* words of nsys whose calls are not recorded, with ", " between; "": none */
+    /* words of nsys whose calls are not recorded, with ", " between; "": none */
+    char unrecorded[128];
 };
 
 /* Parse "nvtx,kernel". 0, or -1 with err: nothing would be recorded, or a word is unknown, which the message names with

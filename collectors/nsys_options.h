@@ -17,8 +17,8 @@ enum nvt_nsys_otherwise {
 struct nvt_nsys_option {
     const char *name;
     char letter; /* 0: none */
-    const char
-        *without; /* values that ask for what is done anyway, with commas between; "*": all do */
+    /* values that ask for what is done anyway, with commas between; "*": all do */
+    const char *without;
     const char *with; /* those for which `levels` are recorded, too; NULL: none */
     uint64_t levels;
     enum nvt_nsys_otherwise otherwise;

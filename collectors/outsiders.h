@@ -17,8 +17,8 @@
 struct nvt_outsiders_kind {
     pid_t pids[NVT_OUTSIDERS_MOST];
     int count;
-    char first
-        [160]; /* its name, number, and for libcs the loader: "m (12, /lib/ld-musl-x86_64.so.1)" */
+    /* its name, number, and for libcs the loader: "m (12, /lib/ld-musl-x86_64.so.1)" */
+    char first[160];
 };
 
 /* Zero-initialise. */

@@ -8,14 +8,14 @@
 
 struct nvt_record_request {
     struct nvt_record_options options; /* output: as it was given, with its placeholders */
-    uint64_t
-        asked; /* levels of --trace that were named one by one: where nothing of them comes, that is said */
+    /* levels of --trace that were named one by one: where nothing of them comes, that is said */
+    uint64_t asked;
     int wants_pytorch; /* --pytorch was given; a preset adds it where there is PyTorch */
     int is_none;       /* --trace none: what else was named, and nothing by default */
     int is_python;     /* a preset: the command may be a Python script */
     char **command;    /* behind the options; NULL-terminated, of argv */
-    char notes
-        [1024]; /* what was asked for in nsys's words and is not done: whole lines for stderr */
+    /* what was asked for in nsys's words and is not done: whole lines for stderr */
+    char notes[1024];
 };
 
 /* What --help prints. */

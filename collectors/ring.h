@@ -74,10 +74,10 @@ struct nvt_control {
     char capture[256]; /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
     uint64_t capture_from, capture_to; /* which of the ranges of that name, counted from 0 */
     _Atomic uint64_t heartbeat;        /* grows as `record` drains, and before `writing` ends */
-    _Atomic uint32_t
-        ended; /* `record` has finished, or was found dead: nothing is drained any more */
-    _Atomic uint32_t
-        uncounted; /* errno of a process where the system refuses CPU counts; 0: none (any writer sets it) */
+    /* `record` has finished, or was found dead: nothing is drained any more */
+    _Atomic uint32_t ended;
+    /* errno of a process where the system refuses CPU counts; 0: none (any writer sets it) */
+    _Atomic uint32_t uncounted;
     _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */
     uint64_t pid_space;        /* inode of the recorder's pid namespace; 0: unknown */
@@ -88,8 +88,8 @@ struct nvt_control {
     _Atomic uint32_t turns; /* how many have wanted a turn at making a ring where room is scarce, */
     _Atomic uint32_t turn;  /* and whose it is; 0: no thread's */
     _Atomic uint64_t taken; /* bytes of all rings that have memory */
-    _Atomic uint64_t
-        scarce; /* there was no memory for more within this limit of a control group, bytes; 0: there was */
+    /* there was no memory for more within this limit of a control group, bytes; 0: there was */
+    _Atomic uint64_t scarce;
     _Atomic uint32_t joined;   /* processes that have joined so far (any of them adds) */
     _Atomic uint32_t captured; /* with --capture: what is captured has begun (any writer sets it) */
     uint64_t os_threshold;     /* ticks: shorter OS calls are left out */
@@ -101,9 +101,9 @@ struct nvt_control {
     uint32_t is_dormant;     /* it does so whenever somebody asks: BEFORE and OPEN in turn */
     _Atomic uint32_t window; /* enum nvt_window_state; a futex where is_dormant is set */
     _Atomic uint32_t epoch;  /* of a standing session: recorders so far. A ring is of one of them */
-    uint32_t
-        is_standing; /* it is there without a recorder, and outlives those that come (standing.h) */
-    int32_t holder;  /* a process that keeps it, 0: none */
+    /* it is there without a recorder, and outlives those that come (standing.h) */
+    uint32_t is_standing;
+    int32_t holder;        /* a process that keeps it, 0: none */
     uint64_t holder_start; /* of that, see nvt_process_start */
     char iteration[256];   /* the ranges that are iterations, as `capture` has it; "": unknown */
     /* Of a dormant session whose iterations are known: the window is of some of them alone, numbers from 0, UINT64_MAX:
@@ -116,8 +116,8 @@ struct nvt_control {
     _Atomic uint64_t steps_done, steps_left;
     _Atomic uint64_t steps_began, steps_ended;
     _Atomic uint32_t steppers;
-    _Atomic uint32_t
-        entered; /* processes that have had a first iteration so far, also those that have ended */
+    /* processes that have had a first iteration so far, also those that have ended */
+    _Atomic uint32_t entered;
     /* Those of them that the recorder can see, as far as there is room, so that one that was killed is not waited for: the process, 0: none,
      * the latest request of which it has had all, and the one that it has come too late for to be waited for. */
     _Atomic int32_t stepper[NVT_STEPPERS];
@@ -164,8 +164,8 @@ struct nvt_control {
      * to 2 when the text is there. */
     char metrics[NVT_METRICS_NAMES];
     uint32_t metrics_hz;
-    uint32_t
-        counts_ranges; /* --counters-of: metrics are counted over what is captured, and not sampled */
+    /* --counters-of: metrics are counted over what is captured, and not sampled */
+    uint32_t counts_ranges;
     _Atomic uint32_t unsampled;
     char unsampled_why[192];
     /* Of --trace counters: which of the usual hardware counters are wanted, bit 0 the first of them (lib/counts.h); and others,
@@ -178,8 +178,8 @@ struct nvt_control {
     } chosen[NVT_CHOSEN_MOST];
     char topdown[32];
     _Atomic uint64_t opened; /* ticks; 0: it was open from the beginning */
-    _Atomic uint32_t
-        owing; /* processes that use a device and have not handed over all of the window's records */
+    /* processes that use a device and have not handed over all of the window's records */
+    _Atomic uint32_t owing;
 };
 
 enum nvt_trace_what {
@@ -196,8 +196,8 @@ enum nvt_trace_what {
     NVT_TRACE_MACHINE = 512, /* the state of the machine, which the recorder samples */
     NVT_TRACE_OSRT = 2048,   /* OS calls, by a preloaded library */
     NVT_TRACE_CPU = 4096,    /* CPU samples */
-    NVT_TRACE_PROCESS =
-        8192, /* the memory of processes, which the recorder samples; part of MACHINE */
+    /* the memory of processes, which the recorder samples; part of MACHINE */
+    NVT_TRACE_PROCESS = 8192,
     NVT_TRACE_NCCL = 16384,     /* what NCCL says of itself, as ranges of its profiler plugin */
     NVT_TRACE_COUNTERS = 32768, /* CPU counts of threads at each push and pop */
     NVT_TRACE_METRICS = 65536,  /* counters of devices, sampled */
@@ -213,8 +213,8 @@ enum nvt_ring_state {
     NVT_RING_OPEN = 0,
     NVT_RING_CLOSED = 1, /* its thread has ended: drain it and forget it */
     NVT_RING_GONE = 2, /* the recorder has forgotten it: a thread that still lives needs another */
-    NVT_RING_IDLE =
-        3, /* its thread has ended, and another of its process may have it: OPEN again, or in time GONE */
+    /* its thread has ended, and another of its process may have it: OPEN again, or in time GONE */
+    NVT_RING_IDLE = 3,
 };
 
 /* The OS call that a thread is in. The other fields are valid only while `number` is not 0. */
@@ -327,8 +327,8 @@ struct nvt_ring_sample {
 /* What stands before the frames of a sample, 8 bytes each and the innermost first, and the text of Python's stack, as its
  * faulthandler writes it. */
 struct nvt_ring_cpu_sample {
-    uint64_t
-        cpu_ns; /* CPU time that it stands for; 0: none, it is where the thread waits, or has waited */
+    /* CPU time that it stands for; 0: none, it is where the thread waits, or has waited */
+    uint64_t cpu_ns;
     uint64_t ticks; /* when it waited; 0: when the record was written */
     uint32_t frames;
     uint32_t text;   /* bytes */
@@ -346,8 +346,8 @@ struct nvt_ring_os_call {
     int64_t result;
     uint32_t file;   /* id, 0: none, or unknown */
     uint32_t caller; /* id of the library or program that called, 0: none, or unknown */
-    uint32_t
-        holder; /* thread that held the lock as the wait began, as the system numbers it; 0: unknown */
+    /* thread that held the lock as the wait began, as the system numbers it; 0: unknown */
+    uint32_t holder;
     uint32_t unused;
     uint64_t address; /* of a lock or another synchronisation object, 0: none */
     uint64_t bytes;   /* that were read or written */

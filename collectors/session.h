@@ -27,15 +27,15 @@ struct nvt_record_options {
     uint64_t ring_bytes; /* a thread; rounded to a power of two */
     const char *capture; /* record only while this range is open: RANGE, RANGE@DOMAIN, RANGE@*; or
                             between cudaProfilerStart and …Stop: cudaProfilerApi; or NULL */
-    const char
-        *iteration;   /* of is_dormant: which ranges are iterations, as of `capture`; or NULL */
+    /* of is_dormant: which ranges are iterations, as of `capture`; or NULL */
+    const char *iteration;
     int pytorch;      /* PyTorch has ranges of its modules, its backward passes and its steps */
     int wait_for_all; /* go on until the last descendant has ended, not only the command */
     int64_t os_threshold_ns;         /* shorter OS calls are left out */
     int64_t cpu_period_ns;           /* CPU time of a thread between two of its samples */
     struct nvt_metrics_wish metrics; /* of NVT_TRACE_METRICS */
-    const char *
-        counters_of; /* a range, which is captured: metrics are counted over it, in place of samples; or NULL */
+    /* a range, which is captured: metrics are counted over it, in place of samples; or NULL */
+    const char *counters_of;
     int has_counters; /* those that --trace counters=NAME,… names; else the usual ones */
     struct nvt_counter_wish counters;
     int level;     /* of zstd; 0 stores uncompressed */
@@ -48,11 +48,11 @@ struct nvt_record_options {
     /* Called once, when the command has ended a second ago and others are waited for, with their names and numbers; may be NULL. */
     void (*waits)(const char *processes);
     int (*asked)(void); /* the signal that has asked our caller to end, 0: none; may be NULL */
-    int64_t delay_ns,
-        duration_ns; /* record from then on, for so long (0: to the end); the command's start is 0 */
+    /* record from then on, for so long (0: to the end); the command's start is 0 */
+    int64_t delay_ns, duration_ns;
     int is_dormant; /* nothing is recorded before somebody asks for it (live.h); no delay and no duration */
-    double
-        budget; /* of is_dormant: the share of time that recording may cost, which says when to record (budget.h); 0: any */
+    /* of is_dormant: the share of time that recording may cost, which says when to record (budget.h); 0: any */
+    double budget;
     struct nvt_trigger_wish trigger; /* when dumps are made (trigger.h) */
     struct nvt_attend_wish attend;   /* how it is asked from elsewhere (attend.h) */
     int kill; /* the signal that the command gets at the end of duration_ns, 0: none */
@@ -82,8 +82,8 @@ struct nvt_record_result {
     uint64_t device_records; /* operations, API calls and other device records in the file */
     uint64_t os_calls;       /* OS calls in it */
     uint64_t cpu_samples;    /* CPU samples in it */
-    int64_t sampled_ns,
-        used_ns; /* CPU time that they stand for; that was used, as far as it was waited for, 0: not compared */
+    /* CPU time that they stand for; that was used, as far as it was waited for, 0: not compared */
+    int64_t sampled_ns, used_ns;
     struct nvt_python_stacks python; /* of these */
     int used_devices;                /* a process came up with CUDA */
     int captured;                    /* what options.capture names has begun, at least once */
@@ -100,10 +100,10 @@ struct nvt_record_result {
     int unread_cause;    /* errno of one of them */
     int uncounted;       /* errno of a process where the system refused CPU counts; 0: none */
     char unsampled[192]; /* why GPU metrics were not sampled, or not all; "": they were */
-    uint64_t
-        scarce; /* bytes: a control group's limit that left no memory for more or larger rings; 0: none did */
-    uint64_t
-        limit; /* bytes: the least limit of the control groups that we are in; UINT64_MAX: none */
+    /* bytes: a control group's limit that left no memory for more or larger rings; 0: none did */
+    uint64_t scarce;
+    /* bytes: the least limit of the control groups that we are in; UINT64_MAX: none */
+    uint64_t limit;
     int refusals;               /* processes that asked for the session and could not join it */
     struct nvt_refusal refusal; /* the first of them */
     char folder[256];           /* that they did not find, or could not open */
@@ -123,8 +123,8 @@ struct nvt_record_result {
     uint64_t bytes;      /* of the file */
     char kept[PATH_MAX]; /* the new name of a trace that existed before; "" there was none */
     struct nvt_error write_error; /* the first failed write, message "" when none */
-    struct nvt_error
-        cut_error; /* why the file has what is older than options.keep; message "" when none */
+    /* why the file has what is older than options.keep; message "" when none */
+    struct nvt_error cut_error;
 };
 
 /*

@@ -210,8 +210,8 @@ static int make_page(int folder, const struct nvt_control *page)
 
 int nvt_standing_make(const struct nvt_standing *standing, int32_t holder, uint64_t holder_start)
 {
-    static struct nvt_control
-        page; /* not on the stack, which may be small: one thread of a process joins */
+    /* not on the stack, which may be small: one thread of a process joins */
+    static struct nvt_control page;
     if (mkdir(standing->folder, 0700) && errno != EEXIST)
         return -1;
     const int folder = open(standing->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

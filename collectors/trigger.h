@@ -20,8 +20,8 @@ struct nvt_trigger_wish {
     uint64_t signals;   /* bit N - 1: number N has a dump made */
     int on_exit_status; /* so has an end of the command with another status than 0 */
     char range[250];    /* --on-slow: each range of that name, RANGE or RANGE@DOMAIN; "": none */
-    uint32_t
-        slow_percent; /* that takes, or goes on for, more than so much of the median of those before; or */
+    /* that takes, or goes on for, more than so much of the median of those before; or */
+    uint32_t slow_percent;
     int64_t slow_ns; /* longer than this; the other is 0 */
     int64_t last_ns; /* a dump has what ended so long before; 0: all */
 };

@@ -109,8 +109,8 @@ uint64_t nvt_witness_ask(struct nvt_witness *witness)
         ready = poll(&answer, 1, PATIENCE_MS);
     while (ready < 0 && errno == EINTR);
     if (ready != 1 || read(witness->answer, &signals, sizeof(signals)) != sizeof(signals)) {
-        nvt_witness_stop(
-            witness); /* it has been killed, or would answer the next question with this one's answer */
+        /* it has been killed, or would answer the next question with this one's answer */
+        nvt_witness_stop(witness);
         return 0;
     }
     return signals;

@@ -48,16 +48,16 @@ enum nvtally_status {
     NVTALLY_BAD_ARGUMENT = -1, /* a NULL pointer, an empty name */
     NVTALLY_BUSY = -2,         /* a session is running already */
     NVTALLY_OTHER_TOOL = -3, /* another tool is injected, or `nvtally record` watches the process */
-    NVTALLY_NO_COLLECTOR =
-        -4, /* libnvtally-inject.so is neither next to this library nor in nvtally/ */
+    /* libnvtally-inject.so is neither next to this library nor in nvtally/ */
+    NVTALLY_NO_COLLECTOR = -4,
     NVTALLY_NO_SESSION = -5, /* the session belongs to another process */
     NVTALLY_RUNNING = -6,    /* it has not been stopped */
     NVTALLY_STOPPED = -7,    /* it has been stopped */
     NVTALLY_NO_RANGE = -8,   /* no range of this name began and ended in the session */
     NVTALLY_NO_MEMORY = -9,
-    NVTALLY_SYSTEM =
-        -10, /* a folder, thread or memory file could not be made, or written; or no range
-                             of the name is known, and events were lost */
+    /* a folder, thread or memory file could not be made, or written; or no range
+     * of the name is known, and events were lost */
+    NVTALLY_SYSTEM = -10,
 };
 
 typedef struct nvtally_session nvtally_session;

@@ -52,8 +52,8 @@ struct nvt_workload_axes {
     int (*belongs)(const int64_t *values, unsigned typed);
     /* What combinations need that do not belong, for who typed them; NULL: nobody wonders. */
     const char *belongs_when;
-    const char
-        *small; /* options of sizes that a processor is done with in a minute or so, or NULL */
+    /* options of sizes that a processor is done with in a minute or so, or NULL */
+    const char *small;
     const char *sized_by;       /* options that say that one has sizes of one's own in mind */
     int64_t warmup, iterations; /* without --warmup and --iterations; 0 iterations: 10 and 100 */
 };

@@ -58,8 +58,8 @@ struct nvt_sweep {
     /* Of a run over several processes: each has a trace of its own, rank 0 writes the row. Else {0, 1}. */
     struct nvt_ranks ranks;
     const char *launcher; /* what starts the ranks of a run, NULL: nothing; see sweep_launched.h */
-    int *
-        launched; /* of each configuration how many it starts, 0: the run is one process; NULL: of all */
+    /* of each configuration how many it starts, 0: the run is one process; NULL: of all */
+    int *launched;
     char **argv; /* the command line from "run" on, for env.json */
 };
 

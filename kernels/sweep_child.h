@@ -20,8 +20,8 @@ struct nvt_child {
     int is_launched;               /* which a launcher of its own starts */
     const char *turns;             /* file of those that it takes turns with, NULL: none */
     int64_t place;                 /* its number among them */
-    struct nvt_buffer
-        settings; /* how it is run: its row's members up to what it measures, "{…}" and a line feed */
+    /* how it is run: its row's members up to what it measures, "{…}" and a line feed */
+    struct nvt_buffer settings;
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
     struct nvt_served *served; /* the process that runs it, NULL: one of its own */
     char *is_kept; /* of each run of the sweep whether its row is there already; NULL: of none */

@@ -28,8 +28,8 @@ const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *dire
 struct nvt_earlier_wish {
     int overwrite; /* remove them, instead of keeping them in a directory of their own */
     int ranks;     /* of the new run; what those beside rank 0 may be writing by now stays */
-    const struct nvt_buffer
-        *staying; /* rows of theirs that are rows of the new sweep, too: so are their traces */
+    /* rows of theirs that are rows of the new sweep, too: so are their traces */
+    const struct nvt_buffer *staying;
 };
 
 /*

@@ -74,8 +74,8 @@ struct nvt_phase_result {
     const char *name; /* static text */
     int is_absent;    /* not run in this configuration: it has no times */
     double *ns;       /* of every timed iteration, `iterations` of them; see calls */
-    double *
-        mute_ns; /* of every iteration of its twin without NVTX, or of the first half's; NULL: none */
+    /* of every iteration of its twin without NVTX, or of the first half's; NULL: none */
+    double *mute_ns;
     int64_t calls; /* 1. Else ns[0], the mean of so many under one clock, is all that is known */
     struct nvt_work_payload work;
     const char *precision; /* static text: see struct nvt_workload; NULL: the configuration's */

@@ -98,8 +98,8 @@ static inline const uint8_t *nvt_varint_take(const uint8_t *at, const uint8_t *e
             *value = x & 0x7f;
             return at + 1;
         }
-        last =
-            ~x & UINT64_C(0x8080808080808080); /* top bits that are not set: the lowest ends it */
+        /* top bits that are not set: the lowest ends it */
+        last = ~x & UINT64_C(0x8080808080808080);
         if (last) {
             *value = nvt_sevens(x & (last ^ (last - 1)), has_pext);
             return at + (__builtin_ctzll(last) + 1) / 8;

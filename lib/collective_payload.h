@@ -13,8 +13,8 @@
 
 enum nvt_collective_flags {
     NVT_COLLECTIVE_BLOCKS = 1, /* the thread goes on when it is done */
-    NVT_COLLECTIVE_BACKWARD =
-        2, /* a backward pass launched it, which waits for all of these at its end */
+    /* a backward pass launched it, which waits for all of these at its end */
+    NVT_COLLECTIVE_BACKWARD = 2,
     NVT_COLLECTIVE_WAIT = 4, /* it is a wait for one that was launched before */
 };
 

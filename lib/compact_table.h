@@ -11,8 +11,8 @@
 
 struct nvt_compact_table {
     const struct nvt_table *table; /* to show: the one that was given, or `own` */
-    struct nvt_table
-        *own;     /* without those words; without the column where nothing is left of it; or NULL */
+    /* without those words; without the column where nothing is left of it; or NULL */
+    struct nvt_table *own;
     char *common; /* the words, or NULL where there are none */
 };
 

@@ -22,8 +22,8 @@ enum nvt_heap_operation {
 
 struct nvt_heap_said {
     uint64_t operation; /* enum nvt_heap_operation */
-    uint64_t
-        heap; /* its handle, the address of its memory; 0: the process's whole memory, or unknown */
+    /* its handle, the address of its memory; 0: the process's whole memory, or unknown */
+    uint64_t heap;
     uint64_t address, bytes;
 };
 

@@ -17,8 +17,8 @@
 #define NVT_NCCL_BEGINS "begins on the device"
 
 struct nvt_nccl_said {
-    char group
-        [40]; /* the name that the program gave the communicator, else "NCCL" and its hash; cut, NUL-terminated */
+    /* the name that the program gave the communicator, else "NCCL" and its hash; cut, NUL-terminated */
+    char group[40];
     char type[16];                    /* of an element, "float32" */
     char algorithm[16], protocol[16]; /* "" unknown */
     uint64_t communicator;            /* its hash, which all its ranks have; 0 unknown */
@@ -27,8 +27,8 @@ struct nvt_nccl_said {
     int32_t ranks, rank; /* of the communicator, and which of them it is; 0, -1 unknown */
     int32_t peer;        /* of a message the other rank, of a collective its root */
     uint32_t channels;   /* on which it runs; 0 unknown */
-    uint32_t
-        until_done; /* whether the range ends when the last channel has, or (0) with the launch */
+    /* whether the range ends when the last channel has, or (0) with the launch */
+    uint32_t until_done;
 };
 
 /* Which collective begins on the device. */

@@ -14,8 +14,8 @@ struct nvt_probe_item {
     const char *name;    /* static */
     bool present;
     char detail[384]; /* version, path, size …; absent: "", or why it is unknown */
-    const char
-        *remedy; /* what it is for and how to get it; NULL for what cannot be installed; static */
+    /* what it is for and how to get it; NULL for what cannot be installed; static */
+    const char *remedy;
 };
 
 /* More items than nvt_probe ever fills. */

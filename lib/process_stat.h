@@ -10,10 +10,10 @@
 struct nvt_process_stat {
     char state;       /* 'R' it runs or would, 'S', 'D', 'T', 'Z' … */
     uint64_t started; /* clock ticks since boot */
-    uint64_t arguments,
-        arguments_end; /* addresses of its command line; 0 without the right to know */
-    uint64_t
-        environment; /* address; 0: it has none, in the midst of exec or at its end, or as above */
+    /* addresses of its command line; 0 without the right to know */
+    uint64_t arguments, arguments_end;
+    /* address; 0: it has none, in the midst of exec or at its end, or as above */
+    uint64_t environment;
 };
 
 /* Of a process, 0: the calling one. Allocates nothing, and takes no lock. 0; -1: there is none of that number, or no /proc. */

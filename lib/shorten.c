@@ -9,10 +9,10 @@
 #define ELLIPSIS 0x2026
 
 struct nvt_shorten_item {
-    const char *text, *head,
-        *tail; /* what is left of it without its middle: [text, head) and from `tail` on */
-    size_t
-        common; /* bytes that it begins with as another one that looks the same then; 0: none does */
+    /* what is left of it without its middle: [text, head) and from `tail` on */
+    const char *text, *head, *tail;
+    /* bytes that it begins with as another one that looks the same then; 0: none does */
+    size_t common;
 };
 
 static size_t width_at(const char **at)

@@ -27,8 +27,8 @@ enum nvt_column_flags {
     NVT_MOMENT = 2, /* a moment on the trace's axis, not a length of time */
     NVT_SPARE = 4,  /* people miss it least: left out first where a terminal has no room */
     NVT_JUDGED = 8, /* a verdict: "slower", "faster" … */
-    NVT_OF_RANGES =
-        16, /* "DOMAIN:NAME", of the default domain ":NAME"; behind "--" for each level of a tree */
+    /* "DOMAIN:NAME", of the default domain ":NAME"; behind "--" for each level of a tree */
+    NVT_OF_RANGES = 16,
     NVT_OF_KERNELS = 32, /* whole names of kernels, or telling ones (kernel_names.h) */
     NVT_OF_KINDS = 64, /* what such a name is of, where not all are kernels' (nvt_people_kernels) */
     NVT_ASKED = 128,   /* somebody asked for it by name: shown to people also without any value */
@@ -42,8 +42,8 @@ enum nvt_column_flags {
 /* What a column is. Static text, which must outlive the tables made of it. */
 struct nvt_column {
     const char *heading;
-    const char
-        *unit; /* "ns", "%", "MiB" …, or "": shown behind the heading, unless that has it already */
+    /* "ns", "%", "MiB" …, or "": shown behind the heading, unless that has it already */
+    const char *unit;
     enum nvt_type type;
     int decimals; /* of an NVT_REAL */
     unsigned flags;
@@ -213,8 +213,8 @@ struct nvt_facts {
 struct nvt_tables {
     struct nvt_table **items;
     size_t count;
-    size_t
-        terminal; /* columns of the terminal that the formats table, column and grid write for, 0 unknown or none */
+    /* columns of the terminal that the formats table, column and grid write for, 0 unknown or none */
+    size_t terminal;
     int is_coloured;               /* and whether colours are wanted there */
     size_t most_rows;              /* of each table that the format table writes; 0: all */
     const char *more;              /* how to see the others; NULL: by the report's name */

@@ -27,8 +27,8 @@ struct nvt_topdown_set {
     int width; /* slots of a cycle; 0: a counter has them */
     struct {
         const char *name; /* as a trace has it */
-        const char
-            *pfm; /* as libpfm4 has it; NULL: 4.13 has it not, or with another code than Linux */
+        /* as libpfm4 has it; NULL: 4.13 has it not, or with another code than Linux */
+        const char *pfm;
         uint64_t config; /* of a raw event */
     } events[NVT_CHOSEN_MOST];
 };

@@ -145,8 +145,8 @@ enum nvt_cpu_row_field {
 };
 enum nvt_cpu_row_flags {
     NVT_CPU_ROW_ALONE = 1, /* its callers are unknown */
-    NVT_CPU_ROW_WAITS =
-        2, /* it is no sample, but where the thread is in the call of OS_CALLS at that time */
+    /* it is no sample, but where the thread is in the call of OS_CALLS at that time */
+    NVT_CPU_ROW_WAITS = 2,
     NVT_CPU_ROW_PYTHON = 4, /* times this: enum nvt_python_state, in four bits */
 };
 

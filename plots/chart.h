@@ -46,8 +46,8 @@ struct nvt_chart_request {
     const char *format;        /* "svg", "png", "pdf" */
     FILE *paths;               /* gets the path of each picture, a line each */
     struct nvt_strings *drawn; /* names of its pictures so far; NULL: a name may be taken twice */
-    const struct nvt_strings
-        *kept;              /* paths of more files that pictures must not go over, or NULL */
+    /* paths of more files that pictures must not go over, or NULL */
+    const struct nvt_strings *kept;
     int is_within_document; /* that says where all of it was measured: pictures need not */
 };
 

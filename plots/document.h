@@ -32,16 +32,16 @@ struct nvt_block {
     char *text;  /* of a table what stands under it */
     struct nvt_table *table;
     char *note;
-    char *
-        anchor; /* of a page: its name; of a finding: that of the page about its rule, NULL: there is none */
+    /* of a page: its name; of a finding: that of the page about its rule, NULL: there is none */
+    char *anchor;
     char *path;    /* of a picture */
     int is_folded; /* a table: shown on request, where the document can */
 };
 
 struct nvt_document {
     char *title;
-    char *
-        origin; /* where all of it was measured, or NULL: what tables have of that is not said again */
+    /* where all of it was measured, or NULL: what tables have of that is not said again */
+    char *origin;
     char *facts; /* the same for programs, JSON, or NULL */
     int folds;   /* tables that are added are folded */
     struct nvt_block *blocks;

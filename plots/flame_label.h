@@ -11,11 +11,11 @@ enum { NVT_FLAME_BROTHERS = 24 };
 
 struct nvt_flame_label {
     const char *name;
-    const char
-        *around;   /* the name of what it lies in, NULL: nothing, or what is no part of its name */
+    /* the name of what it lies in, NULL: nothing, or what is no part of its name */
+    const char *around;
     uint32_t kind; /* enum nvt_stack_kind */
-    const char *const *
-        brothers; /* names of ranges or operations within the same one, from which its label should differ */
+    /* names of ranges or operations within the same one, from which its label should differ */
+    const char *const *brothers;
     size_t brother_count; /* the first NVT_FLAME_BROTHERS are looked at */
     const char *after;    /* stands behind the name where both have room */
     size_t after_room;    /* columns that are kept for that, its own at least */

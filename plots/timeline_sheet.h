@@ -18,9 +18,9 @@ enum {
     NVT_TIMELINE_SOURCES = NVT_TIMELINE_THREADS + NVT_TIMELINE_STREAMS,
     NVT_TIMELINE_COLUMNS_MOST = 700,
     NVT_TIMELINE_LANES = NVT_TIMELINE_THREADS * (NVT_TIMELINE_DEPTH + 1) + NVT_TIMELINE_STREAMS + 1,
-    NVT_TIMELINE_BOXES = 3 * (NVT_TIMELINE_COLUMNS_MOST + 1) *
-                         NVT_TIMELINE_LANES, /* small ones, between them others, and gaps */
-    NVT_TIMELINE_OPEN = 32,                  /* ranges within each other whose ends are known */
+    /* small ones, between them others, and gaps */
+    NVT_TIMELINE_BOXES = 3 * (NVT_TIMELINE_COLUMNS_MOST + 1) * NVT_TIMELINE_LANES,
+    NVT_TIMELINE_OPEN = 32, /* ranges within each other whose ends are known */
 };
 
 enum nvt_timeline_kind {
@@ -47,8 +47,8 @@ struct nvt_timeline_source {
 struct nvt_timeline_box {
     int64_t start, end, longest; /* longest: what it is named after */
     int64_t filled;              /* time in what it stands for, which is apart within a lane */
-    uint32_t
-        row; /* of the trace's table: ranges, calls of the system or operations; of a gap enum nvt_gap_cause */
+    /* of the trace's table: ranges, calls of the system or operations; of a gap enum nvt_gap_cause */
+    uint32_t row;
     uint32_t count; /* of what it stands for */
     int lane;
     enum nvt_timeline_kind kind;
@@ -62,8 +62,8 @@ struct nvt_timeline_lane {
 enum {
     NVT_TIMELINE_OTHER_RANGES = NVT_NAMES_MOST,
     NVT_TIMELINE_CLASSES, /* of kernels, in their order */
-    NVT_TIMELINE_KERNELS =
-        NVT_TIMELINE_CLASSES + NVT_KERNEL_CLASSES, /* names that are of no class */
+    /* names that are of no class */
+    NVT_TIMELINE_KERNELS = NVT_TIMELINE_CLASSES + NVT_KERNEL_CLASSES,
     NVT_TIMELINE_KERNELS_MOST = 3,
     NVT_TIMELINE_CALLS = NVT_TIMELINE_KERNELS + NVT_TIMELINE_KERNELS_MOST,
     NVT_TIMELINE_GAPS,
@@ -73,8 +73,8 @@ enum {
 struct nvt_timeline_sheet {
     const struct nvt_trace *trace;
     int columns; /* pixels of the picture: what lies within one in a lane is one box */
-    uint32_t
-        functions; /* the name of the domain of Python's functions, when left out; or NVT_NONE */
+    /* the name of the domain of Python's functions, when left out; or NVT_NONE */
+    uint32_t functions;
     size_t undrawn[2]; /* threads and streams */
     int may_cross;     /* start/end ranges are drawn */
     int are_open;      /* ranges are drawn that never ended, up to where their thread did */

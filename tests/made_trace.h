@@ -78,11 +78,11 @@ struct program {
     int64_t host_ns;     /* the host works */
     const char *os_call; /* it is in a call of the system, of os_ns; NULL: in none */
     int64_t os_ns;
-    const char
-        *busy; /* it works for busy_ns in this function of libc, in four samples; NULL: in none */
+    /* it works for busy_ns in this function of libc, in four samples; NULL: in none */
+    const char *busy;
     int64_t busy_ns;
-    int64_t
-        team_ns; /* first another thread works beside it, which then waits; it goes on when that is done */
+    /* first another thread works beside it, which then waits; it goes on when that is done */
+    int64_t team_ns;
     int64_t operator_ns;         /* of PyTorch's operator aten::mm, 0: there is none */
     int64_t pause_ns;            /* the host works behind it, before a second one */
     const char *second_operator; /* behind that, as long; NULL: aten::mm */

@@ -185,8 +185,8 @@ static void test_large_trace(void **state)
     assert_non_null(strstr(data, "\n0\t1\t0.1\t1.1\tProfilerStep#7 1.00 s\n"));
     assert_non_null(strstr(data, "\n0\t0.4\t1.16\t2.16\tforward and backward 400 ms\n"));
     assert_in_range(lines_of(data), 500, 3000);
-    static const double bottoms[] = {1.1, 2.16, 3.22,
-                                     5.22}; /* of the lanes; the last is 1.6 high */
+    /* of the lanes; the last is 1.6 high */
+    static const double bottoms[] = {1.1, 2.16, 3.22, 5.22};
     double last[4] = {0}, filled = 0, start, end, top, bottom;
     for (const char *at = data; at; at = strchr(at + 1, '\n'))
         for (int lane = 0; lane < 4; lane++)

@@ -349,8 +349,8 @@ static void capture_and_age_hold_for_samples(void **state)
     assert_int_equal(cpu_time_in(trace, "work_after", NULL), 0);
     nvt_trace_free(trace);
     trace = cpu_record("ranges", "nvtx,cpu", "--max-age", "250ms");
-    CPU_EXPECT_TIMES(cpu_time_in(trace, "light_work", NULL) >
-                     0); /* how much is up to who else runs */
+    /* how much is up to who else runs */
+    CPU_EXPECT_TIMES(cpu_time_in(trace, "light_work", NULL) > 0);
     CPU_EXPECT_TIMES(cpu_time_in(trace, "heavy_work", NULL) <= 350);
     nvt_trace_free(trace);
 }

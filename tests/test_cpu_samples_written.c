@@ -182,8 +182,8 @@ static void chrome_has_a_profile_a_thread(void **state)
     trace = make_samples();
     out = text_of(&nvt_exporter_chrome, trace);
     assert_int_equal(count_of(out, "\"name\":\"Profile\""), 2);
-    assert_int_equal(count_of(out, "\"name\":\"ProfileChunk\""),
-                     4); /* 2400 in one, 200 in the other */
+    /* 2400 in one, 200 in the other */
+    assert_int_equal(count_of(out, "\"name\":\"ProfileChunk\""), 4);
     assert_int_equal(count_of(out, "\"functionName\":\"a \\\"b\\\"\""), 2);
     assert_int_equal(count_of(out, "\"functionName\":\"[unknown]\""), 2);
     cli_write_file(cli_in(cli_folder, "made.json"), out, strlen(out));

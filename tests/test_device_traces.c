@@ -38,8 +38,8 @@ static void the_loop_waits_for_its_answers(void **state)
     assert_non_null(strstr(
         result.out,
         "3  tiny copies   848 µs of 2.51 ms per iteration (34 %)\n   128 copies of 4 bytes"));
-    assert_non_null(
-        strstr(result.out, "(nvtally record --trace memory)")); /* and not nsys's option */
+    /* and not nsys's option */
+    assert_non_null(strstr(result.out, "(nvtally record --trace memory)"));
     cli_result_free(&result);
 }
 

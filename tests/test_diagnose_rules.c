@@ -105,8 +105,9 @@ static const struct trouble {
      {{.team_ns = 710000, .host_ns = 289000},
       {.team_ns = 90000, .host_ns = 910000, .kernels = 1, .kernel_ns = 8000},
       {.host_ns = 900000, .kernels = 1, .kernel_ns = 8000}}},
+    /* of each three; the first of them begins before the steady half */
     {&nvt_rule_loading,
-     "2.938 times per iteration", /* of each three; the first of them begins before the steady half */
+     "2.938 times per iteration",
      {.kernels = 3, .kernel_ns = 80000, .launch_ns = 1000000},
      {{.kernels = 3, .kernel_ns = 80000, .launch_ns = 999000},
       {.kernels = 3, .kernel_ns = 11000000, .launch_ns = 1000000}}},

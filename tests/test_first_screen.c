@@ -25,8 +25,8 @@ enum { COLUMNS = 80, LINES = 24 };
 static void a_screen_becomes_a_picture(void **state)
 {
     (void)state;
-    static const char size[] =
-        "width=\"139\" height=\"66\""; /* 12 cells, 2 lines, 12 around them */
+    /* 12 cells, 2 lines, 12 around them */
+    static const char size[] = "width=\"139\" height=\"66\"";
     static const char body[] =
         "<text x=\"12.0\" y=\"28\" textLength=\"19.2\" fill=\"#ffffff\" "
         "font-weight=\"bold\">a&lt;</text>\n"

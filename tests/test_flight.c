@@ -86,8 +86,8 @@ static void what_pytorch_wrote_names_the_rank_and_its_line(void **state)
               "rank 1 last called all_reduce 3 of group 0 (default_pg) (ended) in step "
               "(train.py:12) < <module> (train.py:16); rank 0 and 1 more wait in step "
               "(train.py:12) < <module> (train.py:16)");
-    assert_in_range(findings.items[0].confidence, NVT_LIKELY,
-                    NVT_POSSIBLE); /* by the files' times */
+    /* by the files' times */
+    assert_in_range(findings.items[0].confidence, NVT_LIKELY, NVT_POSSIBLE);
     free(findings.items);
 }
 

@@ -25,8 +25,8 @@ struct extra {
 };
 
 struct shape {
-    const char *iteration,
-        *format;          /* range around a step; with a format, its name has the number in it */
+    /* range around a step; with a format, its name has the number in it */
+    const char *iteration, *format;
     int count, is_around; /* is_around: extras lie within the range, else behind it */
     struct extra (*extra)(int i);
 };

@@ -51,8 +51,8 @@ static void a_program_without_ranges_has_some(void **state)
     pytorch_expect_count(trace, "loss", 3);
     pytorch_expect_count(trace, "MSELoss", 3);
     pytorch_expect_count(trace, "iteration", 3);
-    pytorch_expect_count(trace, "between steps",
-                         3 * 2);                  /* around the step of the second optimizer */
+    /* around the step of the second optimizer */
+    pytorch_expect_count(trace, "between steps", 3 * 2);
     pytorch_expect_count(trace, "evaluation", 1); /* all that comes without gradient */
     assert_int_equal(trace->ranges.count, 7 + 6 + 9 + 5 + 1 + 3 + 6 + 4 + 3 + 3 + 3 + 6 + 1);
     /* An iteration has the wait for its data in it, and both steps: it runs to the next one, or to the end of the loop. */

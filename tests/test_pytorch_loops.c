@@ -60,8 +60,8 @@ static void optimizers_that_follow_each_other(void **state)
     assert_int_equal(unfinished(trace), 0);
     nvt_trace_free(trace);
     trace = loop("train(*[first, second] * 7)\n");
-    pytorch_expect_count(trace, "iteration",
-                         7); /* the last step of the second one is in an eighth */
+    /* the last step of the second one is in an eighth */
+    pytorch_expect_count(trace, "iteration", 7);
     assert_int_equal(unfinished(trace), 1);
     nvt_trace_free(trace);
 }
@@ -169,8 +169,8 @@ static void loops_that_are_left(void **state)
                  "for i in range(4):\n"
                  "    next(iter(loader))\n"
                  "    train(first)\n");
-    pytorch_expect_count(trace, "iteration",
-                         1 + 4 + 1); /* no step was made when the first one's iterator ended */
+    /* no step was made when the first one's iterator ended */
+    pytorch_expect_count(trace, "iteration", 1 + 4 + 1);
     expect_asides(trace, 0, 1);
     assert_int_equal(unfinished(trace), 0);
     nvt_trace_free(trace);

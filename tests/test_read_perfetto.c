@@ -55,8 +55,8 @@ static void tracks_below_threads_are_asynchronous(void **state)
     (void)state;
     perfetto_put_track(2, 0, 77, 78, "worker");
     perfetto_put_track(3, 2, 0, 0, "requests");
-    perfetto_put_track(4, 2, 0, 0,
-                       "worker"); /* Kineto's: a track for each slice, called as its thread */
+    /* Kineto's: a track for each slice, called as its thread */
+    perfetto_put_track(4, 2, 0, 0, "worker");
     perfetto_put_event(100, BEGIN, 3, NULL, "request");
     perfetto_put_slice(110, 120, 4, NULL, "slice");
     perfetto_put_event(300, END, 3, NULL, NULL);

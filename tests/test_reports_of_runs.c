@@ -262,8 +262,8 @@ static void test_registry(void **state)
             continue;
         struct nvt_trace *trace = reports_new_trace("a.nvt");
         reports_push(trace, "forward", 0, 1);
-        reports_push(trace, "iteration", 2,
-                     3); /* without, there is no curve of warming up, and no table */
+        /* without, there is no curve of warming up, and no table */
+        reports_push(trace, "iteration", 2, 3);
         const struct nvt_op copy = {.start = 2,
                                     .end = 3,
                                     .kind = NVT_OP_MEMCPY,

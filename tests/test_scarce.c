@@ -32,11 +32,11 @@ static const struct {
 } allowed[] = {
     {"keys", -1, 0, 0}, /* of 1,024: one that sees threads end, */
     {"keys", -2, 0, CPU},
-    {"VmSize:", 0, 8192,
-     0}, /* KiB; each thread's buffer, as large as it may get, is 1,024 of them */
+    /* KiB; each thread's buffer, as large as it may get, is 1,024 of them */
+    {"VmSize:", 0, 8192, 0},
     {"maps", 0, 64, 0},
-    {"timers", 1, 1,
-     CPU}, /* one a thread; each is a pending signal that RLIMIT_SIGPENDING allows */
+    /* one a thread; each is a pending signal that RLIMIT_SIGPENDING allows */
+    {"timers", 1, 1, CPU},
 };
 
 /* Variables that only the recorded program has. */

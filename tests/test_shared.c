@@ -220,8 +220,8 @@ static void no_mpi_is_an_error_said_once(void **state)
         {"srun", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "srun --mpi=pmix"},
         {"slurmstepd", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "srun --mpi=pmix"},
         {"slurmstepd", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", ""},
-        {"slurmstepd", "SLURM_NTASKS=4 SLURM_PROCID=0",
-         NULL}, /* a batch job's script became nvtally */
+        /* a batch job's script became nvtally */
+        {"slurmstepd", "SLURM_NTASKS=4 SLURM_PROCID=0", NULL},
         {"slurmstepd", "SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0", NULL},
         {"bash", "SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", NULL}, /* by itself in a script */
         {"hydra_pmi_proxy", "PMI_SIZE=2 PMI_RANK=0", "2 processes, but no MPI connects them"},

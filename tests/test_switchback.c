@@ -177,8 +177,8 @@ static void zeros_nans_and_infinities_have_scales_of_their_own(void **state)
     (void)state;
     nvt_half *x = random_halves(ROWS * COLUMNS, 1);
     check_all_forms(x);
-    memset(x + 7 * COLUMNS, 0,
-           COLUMNS * sizeof(*x)); /* a row of zeros, and a column of them of both signs */
+    /* a row of zeros, and a column of them of both signs */
+    memset(x + 7 * COLUMNS, 0, COLUMNS * sizeof(*x));
     for (int r = 0; r < ROWS; r++)
         x[r * COLUMNS + 300] = (nvt_half)(r % 2 << 15);
     check_all_forms(x);

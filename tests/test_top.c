@@ -40,8 +40,8 @@ static void put(struct maker *maker, const char *name, const char *const *inside
     const int64_t start = maker->now;
     for (; *inside; inside++) {
         const int64_t begin = maker->now;
-        maker->now +=
-            (int64_t)strlen(*inside) * 10000; /* the longer the name, the longer it takes */
+        /* the longer the name, the longer it takes */
+        maker->now += (int64_t)strlen(*inside) * 10000;
         make_range(maker, *inside, begin);
     }
     maker->now += 100000;

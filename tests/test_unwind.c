@@ -214,8 +214,8 @@ static void damaged_expressions_lead_nowhere(void **state)
     memset(&unwind, 0, sizeof(unwind));
     for (int i = 0; i < 200000; i++) {
         uint32_t size = (uint32_t)(next_random(&random) % 12);
-        uint8_t *expression =
-            malloc(size + 1); /* of its own, so that what is read behind it is seen */
+        /* of its own, so that what is read behind it is seen */
+        uint8_t *expression = malloc(size + 1);
         assert_non_null(expression);
         uint8_t *exact = expression + 1;
         for (uint32_t k = 0; k < size; k++)

@@ -201,8 +201,8 @@ static void test_broken_pipe(void **state)
         skip();
     }
     assert_int_equal(mkfifo(path, 0600), 0);
-    const int pipe_end =
-        open(path, O_RDWR | O_CLOEXEC); /* so that nobody waits for the other end */
+    /* so that nobody waits for the other end */
+    const int pipe_end = open(path, O_RDWR | O_CLOEXEC);
     assert_true(pipe_end >= 0);
     struct view_running view = view_run(path, NULL);
     viewer_expect_state(view.address, "{\"edition\":0,");

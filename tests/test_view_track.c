@@ -166,8 +166,8 @@ static void test_nesting(void **state)
         assert_int_equal(tracks.items[on].row[placed[on] - 1], i);
     }
     assert_int_equal(nvt_tracks_finish(&tracks, 2), 0);
-    assert_int_equal(nvt_track_sum(&tracks.items[0], 0, tracks.items[0].count),
-                     200); /* an end too early */
+    /* an end too early */
+    assert_int_equal(nvt_track_sum(&tracks.items[0], 0, tracks.items[0].count), 200);
     nvt_tracks_free(&tracks);
 }
 

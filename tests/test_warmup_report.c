@@ -447,8 +447,8 @@ static void a_run_has_its_curve_and_chart(void **state)
     result = cli_run(stats);
     cli_expect_status(&result, 0);
     expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,3,12,");
-    expect(result.out,
-           "linear size=64 batch=2 mode=linear,nvtx,1,12,"); /* 12 timed after a warm-up */
+    /* 12 timed after a warm-up */
+    expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,1,12,");
     expect(result.out, ",range,backward/optimizer,");
     expect(result.out, ",nvtx,1,cause,\"page faults, at what one takes here (an estimate");
     cli_result_free(&result);

@@ -71,8 +71,8 @@ void nvt_arrow_drop(struct nvt_arrow_owner *owner);
 /* A column: format is Arrow's of its values ("l" 64-bit integers, "g" doubles, "U" texts …). Its texts are copied but for the format. */
 struct nvt_arrow_field {
     const char *name, *format, *unit, *about;
-    const char
-        *dictionary; /* format of its indices, where the values stand in a dictionary; or NULL */
+    /* format of its indices, where the values stand in a dictionary; or NULL */
+    const char *dictionary;
 };
 
 /* Where batches come from. All of them only read, as they may be called on any thread. */

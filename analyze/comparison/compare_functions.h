@@ -27,8 +27,8 @@ struct nvt_function_sum {
 /* A function, or its call tree, in a rank of a trace. */
 struct nvt_function_count {
     struct nvt_function_sum within, outside; /* of iterations */
-    double
-        squares; /* over the parts of the iterations, of the square of time in it over its iterations */
+    /* over the parts of the iterations, of the square of time in it over its iterations */
+    double squares;
 };
 
 /* A rank of a trace. */

@@ -153,8 +153,8 @@ struct adding {
     size_t side;
     const struct nvt_trace *trace;
     const char *configuration;
-    uint32_t rank,
-        whole; /* whole: the name of the range that names the configuration, or NVT_NO_STRING */
+    /* whole: the name of the range that names the configuration, or NVT_NO_STRING */
+    uint32_t rank, whole;
 };
 
 #define NAME_MAX_SHOWN 1024

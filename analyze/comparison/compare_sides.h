@@ -32,8 +32,8 @@ struct nvt_compared_side {
     size_t count;
     struct nvt_compared_times *times; /* by rank, of the trace that is being added */
     size_t time_count;
-    double
-        shown; /* of functions: the sum over the series of the time that is shown, ns an iteration or in all */
+    /* of functions: the sum over the series of the time that is shown, ns an iteration or in all */
+    double shown;
 };
 
 struct nvt_compared {

@@ -32,8 +32,8 @@ struct nvt_comparison {
     struct nvt_compared_counts counts;
     struct nvt_outcomes outcomes;
     size_t sides;
-    struct nvt_buffer
-        notes; /* lines for stderr without "nvtally: ", each with its '\n'; also after a failure */
+    /* lines for stderr without "nvtally: ", each with its '\n'; also after a failure */
+    struct nvt_buffer notes;
 };
 
 /*

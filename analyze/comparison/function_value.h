@@ -38,8 +38,8 @@ struct nvt_function_samples {
     double spread;       /* n sum of squares / (sum of times)² of all: 1 where all are equal */
     uint32_t iterations; /* 1: there are none, and all of the run is one */
     uint32_t parts;      /* of them, one after the other; 0: not known */
-    double
-        squares; /* over the parts: of the square of the function's time over the part's iterations */
+    /* over the parts: of the square of the function's time over the part's iterations */
+    double squares;
 };
 
 /* The logarithm is of the time an iteration, total is `time`, n are the samples; the rank is NVT_NO_RANK. */

@@ -15,8 +15,8 @@ struct nvt_outcome {
 
 /* Zero-initialise; release with nvt_outcomes_free, also after a failure. The rows point into the sides. */
 struct nvt_outcomes {
-    struct nvt_outcome
-        *rows; /* those of a configuration together, the largest changes of total time first */
+    /* those of a configuration together, the largest changes of total time first */
+    struct nvt_outcome *rows;
     struct nvt_change *changes; /* of the rows, before they were sorted */
     size_t count, compared;     /* compared: the first of the changes, that both sides have */
     double level;               /* of their intervals, a fraction */

@@ -95,8 +95,8 @@ struct nvt_gap_sum {
     struct nvt_gap longest[3]; /* descending */
     int64_t longest_ns[3];
     double share, usual; /* of the devices' time: nvt_view_gaps */
-    nvt_gap_visit
-        each; /* NULL, or called with each gap's part that is added to ns; its host_ns is that, too */
+    /* NULL, or called with each gap's part that is added to ns; its host_ns is that, too */
+    nvt_gap_visit each;
     void *context;
 };
 

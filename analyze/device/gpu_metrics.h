@@ -20,12 +20,12 @@
 #define NVT_METRIC_LEAST 3 /* sample intervals in a span */
 
 struct nvt_gpu_metric {
-    const struct nvt_counter_course
-        *course;        /* NULL: the counter is no metric of a GPU, or has too few samples */
+    /* NULL: the counter is no metric of a GPU, or has too few samples */
+    const struct nvt_counter_course *course;
     double interval_ns; /* the median */
     double most;        /* 100 of a percentage, else INFINITY */
-    double
-        rounding; /* half of the last digit: 0.5 where all samples are whole, as in nsys's files */
+    /* half of the last digit: 0.5 where all samples are whole, as in nsys's files */
+    double rounding;
 };
 
 /* Zero-initialise; release with nvt_gpu_metrics_free, also after a failure. */

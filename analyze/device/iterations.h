@@ -29,9 +29,9 @@ struct nvt_iterations {
     uint32_t count;    /* 0: no loop was found */
     uint32_t periods;  /* of them that something follows; others have no period */
     uint32_t first_op; /* row of the operation that the first one begins with */
-    uint32_t before,
-        behind; /* operations of the device before the first and behind the last, which may
-                                be one that was cut off */
+    /* operations of the device before the first and behind the last, which may
+     * be one that was cut off */
+    uint32_t before, behind;
     double score;
 };
 

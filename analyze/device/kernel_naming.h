@@ -13,9 +13,9 @@
 /* Combined with |; 0: whole names. */
 enum nvt_kernel_naming_flags {
     NVT_KERNEL_BASE = 1, /* without templates and parameters: ops.short_name */
-    NVT_KERNEL_NVTX =
-        2, /* "range/kernel", as in nsys, by the innermost range that it was launched in; "kernel" where there is
-            * none */
+    /* "range/kernel", as in nsys, by the innermost range that it was launched in; "kernel" where there is
+     * none */
+    NVT_KERNEL_NVTX = 2,
 };
 
 struct nvt_kernel_naming {

@@ -309,11 +309,11 @@ enum { IN_A_ROW = 3 };
 struct waits {
     const struct nvt_trace *trace;
     struct {
-        uint32_t lent,
-            rows; /* launches in ranges of other threads; how often they began to be in a row */
+        /* launches in ranges of other threads; how often they began to be in a row */
+        uint32_t lent, rows;
     } * threads;
-    uint8_t
-        *is_lent; /* of each process: whether its last launch was in a range of another thread */
+    /* of each process: whether its last launch was in a range of another thread */
+    uint8_t *is_lent;
 };
 
 static int note_launch(void *context, uint32_t op, const uint32_t *rows, uint32_t count)

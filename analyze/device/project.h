@@ -52,8 +52,8 @@ int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint
 /* Operations that belong to ranges of other threads, across waits. */
 struct nvt_lent {
     uint32_t ops;
-    uint32_t
-        range; /* the row of a range that the first of them belongs to; NVT_NONE: there are none */
+    /* the row of a range that the first of them belongs to; NVT_NONE: there are none */
+    uint32_t range;
 };
 
 /* 0, or -1 with err filled. */

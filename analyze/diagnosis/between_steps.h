@@ -13,8 +13,8 @@
 struct nvt_between_steps {
     const struct nvt_view *view;
     struct nvt_beats beats;
-    struct nvt_loop_spans
-        spans; /* those of usual length; longer ones are periodic work, or chance */
+    /* those of usual length; longer ones are periodic work, or chance */
+    struct nvt_loop_spans spans;
     double median_ns, longest_ns;
     double busy_ns; /* of the spans, in which a device works */
     double share;   /* of the view's time, by the median */

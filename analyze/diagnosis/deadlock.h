@@ -22,8 +22,8 @@ enum nvt_deadlock_kind {
 struct nvt_deadlock {
     enum nvt_deadlock_kind kind;
     uint32_t process;
-    uint32_t calls
-        [NVT_DEADLOCK_MOST]; /* rows of os_calls: each waits for what the thread of the next one holds */
+    /* rows of os_calls: each waits for what the thread of the next one holds */
+    uint32_t calls[NVT_DEADLOCK_MOST];
     uint32_t named, count; /* of these; threads of the cycle */
     uint32_t behind;       /* threads that wait for locks of these */
     uint32_t holder;       /* forked, ended: row of threads */

@@ -88,11 +88,11 @@ struct nvt_finding {
     double cost_ns; /* what an iteration (without any: the trace's second half) would be spared
                           at most (one device's time where there are several), or by how much its
                           measurement is wrong; 0: no time */
-    double
-        whole_ns; /* that cost_ns is a part of: an iteration, or the time looked at; 0: not known */
+    /* that cost_ns is a part of: an iteration, or the time looked at; 0: not known */
+    double whole_ns;
     const char *per; /* of what: "per iteration" …; static text */
-    double
-        total_ns; /* cost_ns of all iterations that were looked at; 0: no time, or it compares traces */
+    /* cost_ns of all iterations that were looked at; 0: no time, or it compares traces */
+    double total_ns;
     int64_t from, to;   /* ns: what was looked at of the trace, and */
     double units;       /* what costs were divided by; 0: of several traces */
     double cost_bytes;  /* memory that would be spared at most; 0: none */
@@ -100,20 +100,20 @@ struct nvt_finding {
     enum nvt_confidence confidence;
     char where[256];   /* configuration or file */
     char subject[104]; /* the name that it is about, if any: distinguishes findings of one rule */
-    uint64_t
-        about; /* of all of what that is the beginning of: who has another is about something else */
+    /* of all of what that is the beginning of: who has another is about something else */
+    uint64_t about;
     uint32_t process; /* that it is of where processes are looked at apart, else NVT_NONE */
-    size_t
-        explained_by; /* the position, from 1 on, of a finding that says why there is this one; 0: none does */
+    /* the position, from 1 on, of a finding that says why there is this one; 0: none does */
+    size_t explained_by;
     size_t traces; /* that have it: 1, more once folded; 0: it compares several */
-    size_t
-        sweeps; /* of those that compare several, how many find it: 0 or, once folded, more than 1 */
-    size_t of;  /* traces in all, once folded */
+    /* of those that compare several, how many find it: 0 or, once folded, more than 1 */
+    size_t sweeps;
+    size_t of;          /* traces in all, once folded */
     char first[256];    /* `where` of the first of them, once folded */
     char what[256];     /* one sentence */
     char evidence[512]; /* numbers */
-    const struct nvt_trace
-        *trace;                   /* that the moments lie in; belongs to the input; NULL: none do */
+    /* that the moments lie in; belongs to the input; NULL: none do */
+    const struct nvt_trace *trace;
     int64_t moments[NVT_MOMENTS]; /* ns on the trace's axis: examples */
     uint32_t moment_count;
     char remedy[256];
@@ -144,9 +144,9 @@ struct nvt_view {
      * still open then. What a program does once, when it starts, lies before it: rules about a loop look only here.
      */
     int64_t from, to; /* ns */
-    double
-        units; /* iterations in it, 1 without any: what costs are divided by. One of each of threads that enter
-                       * theirs side by side is one. */
+    /* iterations in it, 1 without any: what costs are divided by. One of each of threads that enter
+     * theirs side by side is one. */
+    double units;
     const char *per; /* "per iteration"; "in the second half of the trace" without any */
     double span_ns;  /* to - from */
     /* With operations in the steady part: sums over devices are divided by how many there are.
@@ -191,16 +191,16 @@ struct nvt_rule {
     const char *helped;   /* what has helped others */
     const char *confused; /* what it is confused with, and how to tell the two apart */
     const char *show; /* the command that shows it best, "stats -r gpu_idle"; NULL: a timeline */
-    const char
-        *in_pytorch; /* the remedy for a program that uses PyTorch, in its words; NULL: the same */
+    /* the remedy for a program that uses PyTorch, in its words; NULL: the same */
+    const char *in_pytorch;
     enum nvt_confidence confidence;
     unsigned needs; /* enum nvt_rule_needs */
     /* Rules that say why where this one says what happens: its findings come behind theirs of about its cost. Ended by NULL;
      * NULL: it is no symptom of others. */
     const struct nvt_rule *const *reasons;
     int is_fatal; /* the program cannot go on: it comes first */
-    const char *
-        error; /* what its cost is, if not time that could be saved but an error of measurement: it comes behind; else NULL */
+    /* what its cost is, if not time that could be saved but an error of measurement: it comes behind; else NULL */
+    const char *error;
     int is_along; /* it compares runs along an axis: what --by leaves */
     int is_whole; /* it looks at all processes of a trace at once */
     int has_gaps; /* it looks at gaps of devices (nvt_view_gaps) */

@@ -17,8 +17,8 @@
 struct nvt_idle {
     int64_t from, to; /* what is looked at: the iterations, or without any the devices' time */
     const char *what; /* that is */
-    uint32_t iterations,
-        early; /* how many, and of them those before the steady part, which findings leave out */
+    /* how many, and of them those before the steady part, which findings leave out */
+    uint32_t iterations, early;
     int64_t steady;       /* where that begins; without iterations, `from` */
     int64_t ns, early_ns; /* of all gaps of all devices, and before the steady part */
     struct nvt_gap longest;

@@ -21,8 +21,8 @@ struct all_waits {
 
 /* Waits of a rank for another one in a range; ns, count and longest are of the steady part. */
 struct group {
-    uint32_t rank, late, late_range,
-        first; /* first: of those of the same late rank, range and state */
+    /* first: of those of the same late rank, range and state */
+    uint32_t rank, late, late_range, first;
     uint8_t state;
     double ns, count;
     double through_ns; /* of it what other ranks pass on */
@@ -34,8 +34,8 @@ struct group {
 /* What of a wait a rank is the first cause of. */
 struct part {
     const struct nvt_mpi_wait *wait; /* that is added */
-    const struct nvt_mpi_wait
-        *first; /* in which others wait for that rank: the same, or that which it comes from */
+    /* in which others wait for that rank: the same, or that which it comes from */
+    const struct nvt_mpi_wait *first;
     double ns;
 };
 

@@ -23,10 +23,10 @@ struct nvt_periodic {
     double usual_ns;         /* median of all others */
     double excess_ns;        /* of all hits together, beyond that */
     double hit_ns;           /* what they take together */
-    struct nvt_periodic_part
-        parts[NVT_PERIODIC_PARTS]; /* that make half of the excess; the largest first */
-    uint32_t part_count;           /* 0: no range has so much */
-    double least_ns;               /* from where on an iteration takes longer */
+    /* that make half of the excess; the largest first */
+    struct nvt_periodic_part parts[NVT_PERIODIC_PARTS];
+    uint32_t part_count; /* 0: no range has so much */
+    double least_ns;     /* from where on an iteration takes longer */
     int is_slow; /* iterations are named, and take longer for no known range: `slow iterations` reports that */
 };
 

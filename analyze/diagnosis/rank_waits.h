@@ -13,12 +13,12 @@
 struct nvt_rank_waits {
     double exposed; /* in collectives and messages, */
     double unknown; /* of it in those that are not paired, of which no wait is known, */
-    double
-        missing; /* and in those of groups of which ranks are not in the input, or for ranks that may wait in such */
+    /* and in those of groups of which ranks are not in the input, or for ranks that may wait in such */
+    double missing;
     double stragglers; /* waits for these, */
     double others;     /* for other ranks, */
-    double
-        messages; /* of these in messages between two ranks, or for one that waits in such by design */
+    /* of these in messages between two ranks, or for one that waits in such by design */
+    double messages;
     uint32_t group; /* with most of `missing`, NVT_NONE: none */
 };
 

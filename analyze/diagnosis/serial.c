@@ -122,13 +122,13 @@ static int make_edges(struct sweep *sweep, uint32_t process)
 
 /* Who works at a moment. */
 struct state {
-    uint32_t active,
-        which; /* threads; the exclusive or of their numbers: that of one if it is alone */
+    /* threads; the exclusive or of their numbers: that of one if it is alone */
+    uint32_t active, which;
     int32_t inside, device;
     uint32_t others;        /* of the team */
     int64_t phase, resumed; /* when others, the one began to work; INT64_MIN: never */
-    int64_t done,
-        most; /* when others had last done work that the one waits for, and how much later it may go on */
+    /* when others had last done work that the one waits for, and how much later it may go on */
+    int64_t done, most;
     double waited_ns; /* all such work since it began to wait */
     int is_working;   /* the one */
 };

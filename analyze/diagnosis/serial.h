@@ -37,11 +37,11 @@ struct nvt_serial {
     struct nvt_longest longest;
     struct nvt_span *items; /* the serial part */
     uint32_t count;
-    struct nvt_pairs
-        ranges;             /* whole 0; innermost ranges of the thread in it, as strings, 0: none */
+    /* whole 0; innermost ranges of the thread in it, as strings, 0: none */
+    struct nvt_pairs ranges;
     struct nvt_pairs calls; /* whole 0; what others wait in, as strings */
-    double waiting_ns,
-        locked_ns; /* time of these; where it is for locks, it is contention, and no part to be shared out */
+    /* time of these; where it is for locks, it is contention, and no part to be shared out */
+    double waiting_ns, locked_ns;
 };
 
 /* The serial part of a view to report: of several processes the largest. None where the others wait for locks for most

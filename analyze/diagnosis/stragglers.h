@@ -41,8 +41,8 @@ struct nvt_stragglers {
     struct nvt_rank_pairs pairs;
     struct nvt_rank_blame blame;
     struct nvt_rank_share *shares; /* of each rank; NULL where no device communicates */
-    struct nvt_straggler
-        *items; /* with most excess first; one for all that a slow group holds up */
+    /* with most excess first; one for all that a slow group holds up */
+    struct nvt_straggler *items;
     uint32_t count;
 };
 

@@ -36,12 +36,12 @@ struct nvt_thread_work {
     struct nvt_thread_stretch *items; /* thread by thread, by their starts */
     size_t count;
     uint8_t *known; /* of each thread of the trace: enum nvt_work_known */
-    uint8_t *
-        is_loop; /* whether it enters iterations of the steady part, or without any is the main one */
+    /* whether it enters iterations of the steady part, or without any is the main one */
+    uint8_t *is_loop;
     /* A start or an end may be off by so much: the longest time that a sample stands for. */
     int64_t slack_ns;
-    double sampled_ns,
-        samples; /* what samples of the steady part stand for together; how many they are */
+    /* what samples of the steady part stand for together; how many they are */
+    double sampled_ns, samples;
 };
 
 /* The stretches of a process in the steady part of a view. 0, or -1 when out of memory. */

@@ -38,10 +38,10 @@ enum nvt_work_kind nvt_work_kind(const struct nvt_sampled_function *function);
 struct nvt_work {
     const struct nvt_sampled_functions *functions;
     uint8_t *kinds; /* of each function: enum nvt_work_kind */
-    uint8_t *
-        around; /* of each row of call_frames: what it and those around it are for those that it calls */
-    uint32_t *
-        caller; /* of each: the row, and 1, of the innermost function of the program's own of no kind, be it itself; 0 */
+    /* of each row of call_frames: what it and those around it are for those that it calls */
+    uint8_t *around;
+    /* of each: the row, and 1, of the innermost function of the program's own of no kind, be it itself; 0 */
+    uint32_t *caller;
 };
 
 /* Zero-initialise; release with nvt_work_free. Linear in the trace's frames. 0, or -1 when out of memory. */

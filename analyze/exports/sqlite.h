@@ -40,8 +40,8 @@ int nvt_sql_rows(struct nvt_sql *sql, const char *table, int columns, uint32_t c
 #define nvt_sql_more(sql, ...)                                                                     \
     nvt_sql_more_cells(sql, (const struct nvt_cell[]){NVT_CELLS(__VA_ARGS__), NVT_CELLS_END})
 void nvt_sql_more_cells(struct nvt_sql *sql, const struct nvt_cell *cells);
-void nvt_sql_name(struct nvt_sql *sql,
-                  uint32_t id); /* a string of the model as text, whatever bytes it has */
+/* a string of the model as text, whatever bytes it has */
+void nvt_sql_name(struct nvt_sql *sql, uint32_t id);
 
 /* Insert the row. 0, or -1 with err filled. */
 int nvt_sql_row(struct nvt_sql *sql);

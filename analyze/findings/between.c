@@ -7,8 +7,8 @@
 /* What lies in the time between steps. */
 struct between {
     struct nvt_between_steps steps;
-    double parts_ns[NVT_LOOP_INTERRUPTIONS],
-        sync_ns; /* sync: fsync() and the like behind a checkpoint */
+    /* sync: fsync() and the like behind a checkpoint */
+    double parts_ns[NVT_LOOP_INTERRUPTIONS], sync_ns;
 };
 
 /* Evaluations and checkpoints in the spans; the rest is what they leave. */

@@ -19,8 +19,8 @@ struct cold {
     struct nvt_span *work; /* when a device works, overlaps joined */
     size_t work_count, first;
     int64_t from, until; /* of the first call; how far those so far reach */
-    int64_t ns,
-        launch_ns; /* of all cold calls, what several threads do at once counted once; of launches */
+    /* of all cold calls, what several threads do at once counted once; of launches */
+    int64_t ns, launch_ns;
     uint64_t launches, loads;
     uint32_t longest; /* call, NVT_NONE: none */
     struct nvt_longest moments;

@@ -23,8 +23,8 @@ struct stalls {
     const struct nvt_view *view;
     struct spell **spells; /* of each device of the view */
     uint32_t *counts;
-    double *kernels,
-        *ranges; /* ns that kernels of a name, and in ranges of a name, wait; by string */
+    /* ns that kernels of a name, and in ranges of a name, wait; by string */
+    double *kernels, *ranges;
     double faults, records, thrashed, ns, kernel_ns, stalled; /* stalled: kernels */
     double to_device, to_host, both_ways;                     /* bytes that moved */
 };

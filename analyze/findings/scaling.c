@@ -22,8 +22,8 @@
 /* What the costs of all sweeps together say of one of them. */
 struct family {
     size_t fitted; /* costs that could have been found to grow */
-    double
-        chance; /* of noise: what is found with this or less is more than noise; below 0: nothing is */
+    /* of noise: what is found with this or less is more than noise; below 0: nothing is */
+    double chance;
 };
 
 static void point_at(struct nvt_finding *finding, const struct nvt_sweep_point *point)

@@ -13,8 +13,8 @@
 
 /* Kernels of one name with such a grid. */
 struct tail_name {
-    double idle_ns,
-        ns; /* idle: alone on the device, times the part of its room for blocks that stays empty */
+    /* idle: alone on the device, times the part of its room for blocks that stays empty */
+    double idle_ns, ns;
     uint64_t count;
     uint64_t blocks, wave; /* of the one that costs most */
     double most_ns;

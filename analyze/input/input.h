@@ -32,10 +32,10 @@ struct nvt_input_trace {
     struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
     uint64_t file[2];              /* device and number of the file, 0: unknown */
     struct nvt_ranks *digest;      /* what its ranks are compared by (rank_digest.h), or NULL */
-    struct nvt_diagnosed
-        *diagnosed; /* what was found in it before its events were released, or NULL */
-    uint32_t (*worked_on)
-        [2]; /* then: processes and devices with operations, in the order of the first ones */
+    /* what was found in it before its events were released, or NULL */
+    struct nvt_diagnosed *diagnosed;
+    /* then: processes and devices with operations, in the order of the first ones */
+    uint32_t (*worked_on)[2];
     uint32_t worked_on_count;
 };
 
@@ -79,8 +79,8 @@ struct nvt_input {
     size_t run_count;
 
     /* How traces are read. */
-    unsigned
-        project_flags; /* enum nvt_project_flags, as they were asked for; 0: nvt_input_projection */
+    /* enum nvt_project_flags, as they were asked for; 0: nvt_input_projection */
+    unsigned project_flags;
     int compensate;    /* without the collector's own cost */
     int only_launches; /* launches are enough (nvt_trace_read_launches); excludes what follows */
     int plain_names;   /* ranges get plain names (plain_names.h) */
@@ -89,8 +89,8 @@ struct nvt_input {
     unsigned naming;                 /* enum nvt_kernel_naming_flags */
     const struct nvt_window *window; /* nothing outside of it; NULL: all */
     const char *iteration; /* which ranges are iterations (nvt_iterations_set); NULL: as usual */
-    const struct nvt_input_digester *
-        digester; /* traces keep their digest, and no events (nvt_trace_release_events); NULL: all */
+    /* traces keep their digest, and no events (nvt_trace_release_events); NULL: all */
+    const struct nvt_input_digester *digester;
     int64_t beginning; /* bytes of each file that are read (nvt_trace_read_beginning); 0: all */
     int leaves_out; /* of several files those that cannot be read are left out, which a note says */
 

@@ -87,9 +87,8 @@ struct lengths {
 struct search {
     const struct nvt_trace *trace;
     uint8_t *known; /* of each string: nvt_loop_of and 1; 0: not looked at */
-    int64_t (*until)
-        [NAMES +
-         1]; /* of each thread: when the last range of each name ends; INT64_MIN: there is none */
+    /* of each thread: when the last range of each name ends; INT64_MIN: there is none */
+    int64_t (*until)[NAMES + 1];
     struct lengths pauses[NAMES + 1], ranges[NAMES + 1];
     uint32_t phases, phases_in[NAMES + 1], backwards;
     struct model *models; /* of each string, from the first pass that infers on */

@@ -10,8 +10,8 @@
 
 /* Zero-initialise; of one trace. Release with nvt_os_names_free. */
 struct nvt_os_names {
-    struct nvt_map
-        calls; /* string of the trace -> row of nvt_os_calls, NVT_OS_CALLS: it has none */
+    /* string of the trace -> row of nvt_os_calls, NVT_OS_CALLS: it has none */
+    struct nvt_map calls;
 };
 
 void nvt_os_names_free(struct nvt_os_names *names);

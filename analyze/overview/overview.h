@@ -21,8 +21,8 @@ struct nvt_overview_row {
     double cpu_ns; /* of a unit; NaN: not known */
     double gpu_ns; /* time in which the GPU worked for it; NaN: not known */
     double calls;  /* in a unit */
-    double
-        weight; /* where there is no room for all, those with most are shown; none has more than the one around it */
+    /* where there is no room for all, those with most are shown; none has more than the one around it */
+    double weight;
 };
 
 /* One of several ranks or processes, or traces. */
@@ -38,10 +38,10 @@ struct nvt_overview_part {
 struct nvt_overview_open {
     char *name; /* as of rows */
     uint32_t count;
-    double
-        since_ns; /* when the first of them began, from the beginning of its trace; NaN: before that */
-    double
-        open_ns; /* how long it had been open when its thread, or the recording, ended; NaN: not known */
+    /* when the first of them began, from the beginning of its trace; NaN: before that */
+    double since_ns;
+    /* how long it had been open when its thread, or the recording, ended; NaN: not known */
+    double open_ns;
 };
 
 struct nvt_overview_finding {
@@ -55,22 +55,22 @@ enum { NVT_OVERVIEW_FINDINGS = 3, NVT_OVERVIEW_ROWS = 64 };
 /* Zero-initialise; release with nvt_overview_free, also after a failure. */
 struct nvt_overview {
     int has_iterations; /* a unit is one; else it is the recording */
-    double
-        pace_ns; /* in a program that infers, where a unit is a forward pass: from one to the next, the median; else NaN */
+    /* in a program that infers, where a unit is a forward pass: from one to the next, the median; else NaN */
+    double pace_ns;
     uint32_t units;
     double unit_ns;         /* median; NaN: nothing has ended, so there is no unit */
     double low_ns, high_ns; /* between them lies the middle half of all; NaN: too few */
     double mean_ns;  /* what rows are shares of where they are means; NaN: they are medians */
     double first_ns; /* the first iteration of the first process; NaN: there are none */
     double gpu_ns;   /* of a unit, the mean of its GPUs; NaN: none worked, or none was recorded */
-    double
-        gpu_share; /* of a unit; without iterations of the time from their first operations to their last */
+    /* of a unit; without iterations of the time from their first operations to their last */
+    double gpu_share;
     uint32_t gpus; /* that worked */
-    double peak_bytes,
-        reserved_bytes; /* of the GPU with most, or of the host without any; NaN: not known */
+    /* of the GPU with most, or of the host without any; NaN: not known */
+    double peak_bytes, reserved_bytes;
     int peak_is_host;
-    double start_ns,
-        start_share; /* before the first iteration, and of the whole run; NaN: not known */
+    /* before the first iteration, and of the whole run; NaN: not known */
+    double start_ns, start_share;
 
     const char *device;  /* that did the work, NULL: not known; the input's */
     const char *command; /* that was run, or the configuration that it names; NULL: not known */
@@ -79,28 +79,28 @@ struct nvt_overview {
     const char *condition; /* a window, and what else must be known; NULL: nothing */
 
     struct nvt_overview_row *rows; /* in the order in which they run, each before those in it */
-    uint32_t row_count,
-        left_out; /* left_out: ranges with less than a hundredth of a unit, or too many */
-    char filled
-        [160]; /* names of those left out as they fill the range around them, that one stands for them: "a, b" */
+    /* left_out: ranges with less than a hundredth of a unit, or too many */
+    uint32_t row_count, left_out;
+    /* names of those left out as they fill the range around them, that one stands for them: "a, b" */
+    char filled[160];
     int are_kernels; /* rows are */
     int lends;       /* GPU work of one thread counts for ranges of another (project.h) */
 
-    struct nvt_overview_open
-        *open; /* in the order in which the first of each began; none is in a row */
+    /* in the order in which the first of each began; none is in a row */
+    struct nvt_overview_open *open;
     uint32_t open_count;
 
-    char *
-        ended; /* how commands ended that ended badly, and within what, as diagnose says: lines without the last end; NULL: none did */
-    uint32_t processes,
-        bare; /* of one trace: processes, and those of them without ranges; 0: not known, or there are none of these */
+    /* how commands ended that ended badly, and within what, as diagnose says: lines without the last end; NULL: none did */
+    char *ended;
+    /* of one trace: processes, and those of them without ranges; 0: not known, or there are none of these */
+    uint32_t processes, bare;
     char bare_name[80]; /* the first of those, "python3 (1234)" */
     double bare_ns;     /* their CPU time by samples; NaN: there are none */
 
     struct nvt_overview_part *parts; /* the slowest first, if there are several */
     uint32_t part_count;
-    uint32_t
-        programs; /* different commands, numbers in them aside, of which the traces are; of several, no value is of all of them */
+    /* different commands, numbers in them aside, of which the traces are; of several, no value is of all of them */
+    uint32_t programs;
 
     struct nvt_findings all; /* folded, by cost */
     uint32_t found;          /* of them, but for those that cost next to nothing */
@@ -108,8 +108,8 @@ struct nvt_overview {
     uint32_t finding_count;
     uint32_t rules, idle_rules; /* that looked, and that had nothing to look at */
     int is_cut;                 /* not all of a trace could be read */
-    char cover
-        [80]; /* "iterations 6 to 10 of 10": what costs per iteration are of; "": there are none, or of several traces */
+    /* "iterations 6 to 10 of 10": what costs per iteration are of; "": there are none, or of several traces */
+    char cover[80];
 };
 
 /* "Iteration", "Forward pass" or "Recording". */

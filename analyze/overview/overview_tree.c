@@ -34,8 +34,8 @@ struct build {
     uint32_t functions;
     uint32_t *plain;    /* of each of its strings: a plain name, NVT_NONE: not looked at yet */
     uint32_t *entry_of; /* of each range, NVT_NONE: it does not count */
-    uint32_t *own,
-        *lent; /* of each operation: the innermost ranges of its thread, and of another one */
+    /* of each operation: the innermost ranges of its thread, and of another one */
+    uint32_t *own, *lent;
     struct nvt_nesting nesting;
 };
 

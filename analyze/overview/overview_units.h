@@ -10,8 +10,8 @@
 struct nvt_overview_unit {
     int64_t start, end;
     int64_t between; /* of it not recorded: what lies between parts (recorded_parts.h) */
-    int64_t
-        span; /* what `busy` is a part of: its length, or without iterations from its GPUs' first operations to their last */
+    /* what `busy` is a part of: its length, or without iterations from its GPUs' first operations to their last */
+    int64_t span;
     int64_t busy;     /* of the GPUs that its process uses, on average; 0 without any */
     uint32_t gpus;    /* how many these are */
     uint32_t trace;   /* of the input */

@@ -57,8 +57,8 @@ struct walk {
     struct nvt_critical_path *path;
     int64_t time;
     uint32_t op, thread;
-    uint32_t
-        call; /* the thread is within this one whatever the time is: it launched what came next */
+    /* the thread is within this one whatever the time is: it launched what came next */
+    uint32_t call;
     uint64_t looks; /* at other threads, so far */
     int is_over, has_failed;
 };

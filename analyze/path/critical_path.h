@@ -67,9 +67,9 @@ int nvt_path_is_of_op(enum nvt_path_kind kind);
 struct nvt_path_segment {
     int64_t start, end; /* ns; a segment ends where the next one starts */
     uint32_t row;       /* see enum nvt_path_kind; NVT_NONE for the host */
-    uint32_t
-        range; /* innermost push/pop range of the thread, or of the launch, or that waits for that thread (path_lent.h);
-                           NVT_NONE */
+    /* innermost push/pop range of the thread, or of the launch, or that waits for that thread (path_lent.h);
+     * NVT_NONE */
+    uint32_t range;
     uint32_t thread; /* of the host; NVT_NONE for the device */
     uint8_t kind;    /* enum nvt_path_kind */
 };

@@ -25,11 +25,11 @@ struct nvt_path_piece {
 /* The least time that passes in between, ns: what is over it was waiting for something else. Measured as the least of
  * this trace, and bounded by what devices of today need. */
 struct nvt_path_delays {
-    int64_t launch
-        [4]; /* from the start of a call to that of its kernel, copy, memset, kernel of a graph */
+    /* from the start of a call to that of its kernel, copy, memset, kernel of a graph */
+    int64_t launch[4];
     int64_t behind; /* from the end of an operation to the start of the next one of its stream */
-    int64_t
-        event; /* from the end of an operation to the start of another stream's that waits for it */
+    /* from the end of an operation to the start of another stream's that waits for it */
+    int64_t event;
     int64_t wake; /* from the end of an operation to the return of the call that waits for it */
     int64_t call; /* that a call that waits takes when it need not */
 };

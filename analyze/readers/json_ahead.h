@@ -13,8 +13,8 @@ struct nvt_json_part {
     int64_t offset; /* of the text, in the whole */
     int status;     /* 1; 0: there is no more; -1: `err` */
     struct nvt_error err;
-    size_t
-        closed; /* so many bytes of the text are whole items, which `items` has; 0: none was read ahead */
+    /* so many bytes of the text are whole items, which `items` has; 0: none was read ahead */
+    size_t closed;
     void *items; /* of struct nvt_json_ahead, NULL: could not be made */
     struct nvt_json_scan scan;
     int is_ready;

@@ -19,8 +19,8 @@
 struct nvt_json_repair {
     uint64_t repaired;       /* values, strings, commas and comments that were changed so far */
     struct nvt_buffer token; /* a string from its first quote on, or a bare word, not yet written */
-    struct nvt_buffer
-        blank; /* white space behind a comma that is held back, or a quote that may end its string */
+    /* white space behind a comma that is held back, or a quote that may end its string */
+    struct nvt_buffer blank;
     int state;
     int quote;     /* of the string */
     int has_comma; /* one is held back until it is known what follows */

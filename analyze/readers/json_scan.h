@@ -36,8 +36,8 @@ struct nvt_json_scan {
     int is_unwanted; /* the value of the key before is not called either */
     size_t used;     /* bytes of the text that were taken; after an error, where it is */
     int base;        /* depth of a list whose items are of interest, 0: none, */
-    const char
-        *closed; /* and where in the text the last item ended that has brackets; NULL: none did */
+    /* and where in the text the last item ended that has brackets; NULL: none did */
+    const char *closed;
     const char *problem;
     struct nvt_buffer plain; /* a text without its escapes */
     struct nvt_json_memo memo;

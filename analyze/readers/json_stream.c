@@ -9,8 +9,8 @@ struct stream {
     const struct nvt_json_handler *handler;
     const struct nvt_json_ahead *ahead;
     struct nvt_json_scan scan;
-    struct nvt_buffer
-        rest;       /* the beginning of a token whose end is in the next part, and that part */
+    /* the beginning of a token whose end is in the next part, and that part */
+    struct nvt_buffer rest;
     int64_t offset; /* of the text that is scanned */
     struct nvt_error *err;
 };

@@ -53,8 +53,8 @@ struct nvt_json_ahead {
     int depth;                 /* of brackets around an item, at most */
     void *(*make)(void);       /* NULL when out of memory */
     int (*begin)(void *items); /* a part begins: 0, or -1 when out of memory */
-    int (*is_next)(
-        void *context); /* of the stream: whether the next value is an item of that list */
+    /* of the stream: whether the next value is an item of that list */
+    int (*is_next)(void *context);
     int (*take)(void *context, void *items); /* 0, or -1 to end the reading, with err filled */
     void (*free)(void *items);
 };

@@ -58,8 +58,8 @@ enum nvt_kineto_number {
 /* One trace event, as far as it was read. */
 struct nvt_kineto_event {
     char phase;
-    int has_time, has_duration,
-        mistyped; /* mistyped: of the two, what was there is no time; 2: it is a number, out of range */
+    /* mistyped: of the two, what was there is no time; 2: it is a number, out of range */
+    int has_time, has_duration, mistyped;
     int has_tid;
     int64_t time, duration; /* ns */
     uint32_t name, category, id;
@@ -141,8 +141,8 @@ struct nvt_kineto_series {
 struct nvt_kineto_seen {
     uint32_t category;
     uint32_t class; /* of complete events of it (kineto_event.c) */
-    uint32_t process_and_1,
-        domain; /* what nvt_kineto_domain says of it in that process; 0: not asked */
+    /* what nvt_kineto_domain says of it in that process; 0: not asked */
+    uint32_t process_and_1, domain;
     uint32_t kernel, short_name;
 };
 
@@ -169,8 +169,8 @@ struct nvt_kineto {
     struct nvt_kineto_recent recent[NVT_KINETO_RECENT];
     struct nvt_kineto_owner *owners;
     uint32_t owner_count, tid_count;
-    uint32_t *
-        lanes; /* by operation: the owner that it stands under, and 1; 0, and beyond the capacity: a device's number */
+    /* by operation: the owner that it stands under, and 1; 0, and beyond the capacity: a device's number */
+    uint32_t *lanes;
     size_t lane_capacity;
     struct nvt_map async;          /* string of id << 32 | category -> owner of what is open */
     struct nvt_kineto_pair *pairs; /* beginnings and ends, as they came, where they are kept */
@@ -184,8 +184,8 @@ struct nvt_kineto {
     uint32_t rank;
     int is_own; /* our own export */
     struct nvt_kineto_dialects dialects;
-    struct nvt_kineto_series
-        numbers[NVT_KINETO_SERIES]; /* of the event, if it may be of a counter */
+    /* of the event, if it may be of a counter */
+    struct nvt_kineto_series numbers[NVT_KINETO_SERIES];
     unsigned number_count;
     struct nvt_map series, counters; /* name << 32 | key -> number; domain << 32 | that -> row */
     uint32_t series_count;

@@ -116,8 +116,8 @@ static enum nvt_kineto_place inside(const struct nvt_kineto_parser *parser,
 
 static void start_event(struct nvt_kineto_event *event)
 {
-    memset(event, 0,
-           offsetof(struct nvt_kineto_event, number)); /* `have` says which of these are there */
+    /* `have` says which of these are there */
+    memset(event, 0, offsetof(struct nvt_kineto_event, number));
     event->name = event->category = event->label = 0;
     event->id = NVT_NO_STRING;
 }

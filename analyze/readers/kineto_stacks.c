@@ -22,8 +22,8 @@
 struct stacks {
     struct nvt_trace *trace;
     uint32_t functions; /* string of their domains */
-    struct nvt_map
-        names; /* string of a range's name -> that of its function, 0: none of the program's own */
+    /* string of a range's name -> that of its function, 0: none of the program's own */
+    struct nvt_map names;
     struct nvt_frame_tree tree;
     uint32_t *innermost; /* of each thread: the range of its innermost open function, NVT_NONE */
     /* Of each range: the one around it, NVT_NONE; and its stack, as calls have it. */

@@ -110,8 +110,8 @@ struct nvt_nsys_cell {
 struct nvt_nsys_table {
     const struct nvt_nsys_spec *spec;
     sqlite3_stmt *statement;
-    const struct nvt_nsys_cell
-        *cells;      /* of a row that was read ahead; NULL: they are the statement's */
+    /* of a row that was read ahead; NULL: they are the statement's */
+    const struct nvt_nsys_cell *cells;
     uint64_t number; /* of the row, from 1 */
     const char *bad;
     unsigned present; /* bit i: column i is there */

@@ -39,8 +39,8 @@ struct nvt_file_thread {
     uint64_t last_call; /* and of the last end of an OS call, or sample */
     uint64_t first;     /* and of its first behind a cut, */
     int has_first;      /* if there is one */
-    struct nvt_os_call
-        *open_call; /* its last OS call that has not ended, if that was its last; else NULL */
+    /* its last OS call that has not ended, if that was its last; else NULL */
+    struct nvt_os_call *open_call;
     uint64_t ended; /* when its end was noticed, 0 unknown */
     uint32_t turn;  /* its latest in struct nvt_file_tasks and 1, 0: it has had none */
 };
@@ -49,8 +49,8 @@ struct nvt_file_thread {
 struct nvt_file_tasks {
     struct nvt_map names;   /* thread of the file << 32 | task -> string of the model */
     struct nvt_map threads; /* threads of the file of which there are such -> 1 */
-    struct nvt_map
-        known; /* thread << 32 | task -> lane, for a nameless one while it has ranges open */
+    /* thread << 32 | task -> lane, for a nameless one while it has ranges open */
+    struct nvt_map known;
     struct nvt_file_task_lane {
         struct nvt_file_thread thread;
         uint32_t base; /* thread of the file */

@@ -29,8 +29,8 @@ struct nvt_shapes {
     int64_t size[NVT_SHAPE_INPUTS][NVT_SHAPE_SIZES];
     char type[NVT_SHAPE_INPUTS][24]; /* "float", "c10::BFloat16" … */
     unsigned values;                 /* of `value` that were read */
-    char value[NVT_SHAPE_VALUES]
-              [32]; /* of inputs that are no tensors: "[2, 2]", "True"; "" of others */
+    /* of inputs that are no tensors: "[2, 2]", "True"; "" of others */
+    char value[NVT_SHAPE_VALUES][32];
 };
 
 /* Whether two operators have the same inputs, as far as they are kept. */

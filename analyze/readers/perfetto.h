@@ -114,8 +114,8 @@ struct nvt_perfetto {
     uint32_t sequence_count;
     struct nvt_perfetto_track *tracks;
     uint32_t track_count;
-    struct nvt_map iids,
-        interned; /* iid -> number; that and generation and kind -> string, or of graphics */
+    /* iid -> number; that and generation and kind -> string, or of graphics */
+    struct nvt_map iids, interned;
     uint32_t iid_count, generations;
     struct nvt_perfetto_slice *slices; /* beginnings and ends, as they came, where they are kept */
     uint32_t slice_count;

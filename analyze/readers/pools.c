@@ -12,8 +12,8 @@
 /* What of a device's memory, or of a pool's, is used, and what is held. */
 struct level {
     uint64_t used, held;
-    uint64_t
-        least; /* of a device: the most that was freed and had not been allocated here, bytes */
+    /* of a device: the most that was freed and had not been allocated here, bytes */
+    uint64_t least;
 };
 
 struct levels {

@@ -27,8 +27,8 @@ struct nvt_rocpd_track {
 
 struct nvt_rocpd {
     struct nvt_nsys nsys; /* its rows and cells; first, as rows are handed to it */
-    struct nvt_map strings, processes, threads, kernels, agents, events, categories, tracks,
-        times,                              /* id -> string, row or item */
+    /* id -> string, row or item */
+    struct nvt_map strings, processes, threads, kernels, agents, events, categories, tracks, times,
         pmcs, dispatches;                   /* of counters -> string; event of a dispatch -> op */
     struct nvt_map sizes, counters, values; /* rocm.h; op << 32 | counter's name -> sample */
     struct nvt_rocpd_kernel *kernel;

@@ -64,8 +64,8 @@ struct nvt_v3_item {
     uint32_t have; /* bit i: number[i] was there */
     uint64_t number[NVT_V3_NUMBERS];
     uint32_t text[NVT_V3_TEXTS];
-    uint32_t first,
-        count; /* of a kind, its operations in `operations`; of counts, theirs in `values` */
+    /* of a kind, its operations in `operations`; of counts, theirs in `values` */
+    uint32_t first, count;
 };
 
 struct nvt_v3_value {

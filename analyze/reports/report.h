@@ -96,13 +96,13 @@
     X(process_memory)
 
 enum nvt_report_needs {
-    NVT_NEEDS_RUNS =
-        1, /* made of rows of run directories: not without one, and no traces are read for it */
+    /* made of rows of run directories: not without one, and no traces are read for it */
+    NVT_NEEDS_RUNS = 1,
     NVT_TAKES_COMPENSATED = 2, /* compares no times of different threads (compensate.h) */
     NVT_TAKES_LAUNCHES = 4,    /* can do with traces that have launches only, and no ranges */
     NVT_PROJECTS = 8,          /* shows what ranges did on devices, as nvt_input_projection says */
-    NVT_PROJECTS_AS_NSYS =
-        16,                 /* shows what nsys's projection gives, unless another was asked for */
+    /* shows what nsys's projection gives, unless another was asked for */
+    NVT_PROJECTS_AS_NSYS = 16,
     NVT_TAKES_DIGESTS = 32, /* can do with traces that have only their digests (rank_digest.h) */
 };
 
@@ -110,9 +110,9 @@ struct nvt_report;
 
 /* A further table of a report. */
 struct nvt_table_kind {
-    const char *
-        name; /* NULL: the report's. An error about a table that is given as a report names the report that it belongs
-                * to. */
+    /* NULL: the report's. An error about a table that is given as a report names the report that it belongs
+     * to. */
+    const char *name;
     const char *title;
     struct nvt_column columns[NVT_COLUMNS_MOST];
     const char *order[NVT_ORDER_MOST];
@@ -127,8 +127,8 @@ struct nvt_making {
     const struct nvt_report *report;
     struct nvt_input *input;
     const struct nvt_input_trace *from; /* the trace that is asked for, NULL: all */
-    struct nvt_table *
-        *tables; /* its first one, then those of `more`; nvt_making_leave_out leaves one out */
+    /* its first one, then those of `more`; nvt_making_leave_out leaves one out */
+    struct nvt_table **tables;
     struct nvt_error *err;
 };
 

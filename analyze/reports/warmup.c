@@ -74,8 +74,8 @@ static void put_study(struct nvt_table *table, const struct nvt_warmup_study *st
 /* What the timed iterations of processes with this many warm-ups come to. */
 static int put_effect(struct nvt_table *table, const struct nvt_warmup_study *study, size_t warmups)
 {
-    struct nvt_summary summary,
-        level; /* level: of those behind the change-point, of the same processes */
+    /* level: of those behind the change-point, of the same processes */
+    struct nvt_summary summary, level;
     if (nvt_warmup_summary(study, warmups, warmups, &summary) ||
         nvt_warmup_summary(study, warmups > study->slow ? warmups : study->slow, warmups, &level))
         return -1;

@@ -65,8 +65,8 @@ struct nvt_made {
     struct nvt_table *table;
     struct nvt_buffer notes; /* lines about it, each with its '\n' */
     int is_read;             /* by the statements that are being answered */
-    struct nvt_buffer
-        lacks;      /* why there are none of the rows that these asked for; empty: there may be */
+    /* why there are none of the rows that these asked for; empty: there may be */
+    struct nvt_buffer lacks;
     int has_wanted; /* there may be some of those that they asked for besides */
 };
 

@@ -41,8 +41,8 @@ enum nvt_unknown {
 struct nvt_shown_column {
     const char *name, *unit, *about;
     enum nvt_shown_kind kind;
-    uint32_t
-        stored; /* which column of the layout; of NVT_SHOWN_OF_KERNEL which shown column of kernels */
+    /* which column of the layout; of NVT_SHOWN_OF_KERNEL which shown column of kernels */
+    uint32_t stored;
     enum nvt_unknown unknown;
     uint32_t target; /* table that it is a row of, NVT_TABLE_COUNT: none */
 };

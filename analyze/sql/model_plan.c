@@ -60,8 +60,8 @@ static int best_value(const struct nvt_model_vtab *table, sqlite3_index_info *in
 }
 
 struct plan {
-    char text[2 * (16 + NVT_SORTED_MOST) +
-              1]; /* pairs: enum nvt_plan_use and the operator, or a column */
+    /* pairs: enum nvt_plan_use and the operator, or a column */
+    char text[2 * (16 + NVT_SORTED_MOST) + 1];
     int count;
     double rows, cost;
     int is_unique;

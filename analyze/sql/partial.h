@@ -25,15 +25,15 @@ struct nvt_partial_sum {
 struct nvt_partial_group {
     size_t part;
     uint32_t row; /* the first one */
-    uint32_t name,
-        in_range; /* where the part has no rows (launched.h): strings, in_range NVT_NONE: of no range */
+    /* where the part has no rows (launched.h): strings, in_range NVT_NONE: of no range */
+    uint32_t name, in_range;
     int64_t rows;
     struct nvt_partial_sum sums[NVT_PARTIAL_COLUMNS_MOST];
 };
 
 struct nvt_partial_groups {
-    struct nvt_partial_group *
-        items; /* malloc'ed; those of one part behind each other, several parts may have equal ones */
+    /* malloc'ed; those of one part behind each other, several parts may have equal ones */
+    struct nvt_partial_group *items;
     size_t count;
 };
 

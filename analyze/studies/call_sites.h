@@ -11,8 +11,8 @@
 /* Zero-initialise; release with nvt_call_sites_free. Rows of call_frames, and 1, for each row of it. */
 struct nvt_call_sites {
     const struct nvt_trace *trace;
-    uint32_t
-        *own; /* the first one with the name and the module of that function; 0: there is none */
+    /* the first one with the name and the module of that function; 0: there is none */
+    uint32_t *own;
     uint32_t *library; /* the innermost one that lies in another module than the row itself; 0 */
 };
 

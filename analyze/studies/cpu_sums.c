@@ -102,8 +102,8 @@ struct sampled {
     struct nvt_sampled_functions functions;
     uint32_t *function_groups;
     struct nvt_thread_ranges ranges;
-    uint32_t *
-        range_groups; /* of ranges; NVT_NONE: it is none of push and pop, or within one of the same name */
+    /* of ranges; NVT_NONE: it is none of push and pop, or within one of the same name */
+    uint32_t *range_groups;
     uint32_t nowhere;
 };
 

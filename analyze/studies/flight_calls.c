@@ -21,8 +21,8 @@ struct group {
     uint32_t *members; /* numbers of ranks; NULL: whoever calls something of it */
     uint32_t member_count;
     int64_t from, to; /* of messages, numbers of ranks; else -1 */
-    uint64_t
-        first_pending; /* the lowest of those without an end, behind those that any has seen end */
+    /* the lowest of those without an end, behind those that any has seen end */
+    uint64_t first_pending;
     uint64_t done;     /* the highest that any rank has seen end, and 1 */
     int is_old;        /* what is pending has waited for long enough */
     int has_timed_out; /* as it says itself */

@@ -52,23 +52,23 @@ struct nvt_flight_stuck {
     uint32_t size; /* of the group, or 2 */
     uint64_t sequence;
     int64_t since; /* ns since 1970: the first call of it */
-    int64_t
-        waited; /* ns: how long a rank had waited when its file was last changed; -1: that is not known, or not needed */
+    /* ns: how long a rank had waited when its file was last changed; -1: that is not known, or not needed */
+    int64_t waited;
     int is_unsure;   /* the files are too late to say so */
     int64_t blocked; /* ns: as long as that, or the time-out that expired; 0: it is not known */
     struct nvt_flight_call *calls; /* owned, in the order of ranks */
     uint32_t call_count;
-    uint32_t *
-        missing; /* owned: rows of ranks that have not reached it; where some of them wait in nothing else, these */
+    /* owned: rows of ranks that have not reached it; where some of them wait in nothing else, these */
+    uint32_t *missing;
     uint32_t missing_count;
     uint32_t held_count; /* others that have not reached it, as they wait in another one */
     uint32_t *absent;    /* owned: numbers of ranks without a dump */
     uint32_t absent_count;
-    uint32_t
-        differs; /* DIFFERENT: the call that is not like the first one; UNSTARTED: one that has not begun */
-    uint32_t
-        explained; /* the stuck one, and 1, that is why: those that have not reached it wait in it, or it misses the same ranks
-                           for longer; 0: none is */
+    /* DIFFERENT: the call that is not like the first one; UNSTARTED: one that has not begun */
+    uint32_t differs;
+    /* the stuck one, and 1, that is why: those that have not reached it wait in it, or it misses the same ranks
+     * for longer; 0: none is */
+    uint32_t explained;
 };
 
 /* Zero-initialise; release with nvt_flight_free. */

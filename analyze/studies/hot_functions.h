@@ -68,9 +68,9 @@ struct nvt_sampled_functions {
     uint32_t count;
     struct nvt_strings *texts; /* of its own */
     uint32_t *of_frame;        /* of each row of call_frames: which function */
-    uint32_t *
-        own_caller; /* of each row: that of the innermost function of the program's own (Python's, where it is
-                              interpreted) that called it, and 1; 0: none is known. Another function. */
+    /* of each row: that of the innermost function of the program's own (Python's, where it is
+     * interpreted) that called it, and 1; 0: none is known. Another function. */
+    uint32_t *own_caller;
     uint8_t *is_outermost; /* of each row: the same function is not around it */
     int has_times; /* all samples say which CPU time they stand for; to be cleared where other traces' do not */
 };
@@ -130,8 +130,8 @@ struct nvt_hot {
     struct nvt_hot_function *items; /* of each function */
     int64_t all;
     uint32_t samples, alone; /* in all; those without callers */
-    int64_t *
-        frame_all; /* of each row of call_frames; in both with those it calls, from nvt_hot_finish on */
+    /* of each row of call_frames; in both with those it calls, from nvt_hot_finish on */
+    int64_t *frame_all;
     uint32_t *frame_samples;
 };
 

@@ -61,8 +61,8 @@ struct nvt_measured_work {
     struct nvt_gpu_metrics metrics;
     struct nvt_device_metrics device;
     struct nvt_peaks sheet; /* of the only device; zeros: it is not known */
-    enum nvt_unmeasured
-        why_unknown; /* where there are no samples, or no sheet; NO_TRACE: there are */
+    /* where there are no samples, or no sheet; NO_TRACE: there are */
+    enum nvt_unmeasured why_unknown;
     struct nvt_device_counts on_device;
     struct nvt_counted_ranges counted;
     int is_counted;

@@ -32,16 +32,16 @@ struct nvt_mpi_message {
 struct nvt_mpi_unmatched {
     uint64_t others; /* on other communicators */
     uint64_t any;    /* of any rank or tag, and those of streams that they may be of */
-    uint64_t
-        uneven; /* of streams with more of one kind than of the other, where calls may be missing */
+    /* of streams with more of one kind than of the other, where calls may be missing */
+    uint64_t uneven;
     uint64_t threads;    /* of streams of several threads */
     uint64_t impossible; /* of streams that receive before they send */
     uint64_t alone;      /* whose other half is not there */
 };
 
 struct nvt_mpi_messages {
-    struct nvt_mpi_message
-        *items; /* by target and the start of the receive; those that look for one, too */
+    /* by target and the start of the receive; those that look for one, too */
+    struct nvt_mpi_message *items;
     size_t count;
     struct nvt_mpi_unmatched unmatched;
 };

@@ -52,8 +52,8 @@ enum nvt_mpi_message_flags {
 
 struct nvt_mpi_does {
     uint8_t role, flags; /* enum nvt_mpi_role, enum nvt_mpi_message_flags */
-    uint8_t
-        communicator; /* of a message or collective: 0 the first; NVT_MPI_OTHER_ONE: not known */
+    /* of a message or collective: 0 the first; NVT_MPI_OTHER_ONE: not known */
+    uint8_t communicator;
 };
 
 /* A trace of the job. */
@@ -70,8 +70,8 @@ struct nvt_mpi_rank {
     struct nvt_clock_fit clock;              /* and then by this, if its count is not 0 */
     uint64_t handles[NVT_MPI_COMMUNICATORS]; /* of its communicators, by their first use */
     uint8_t handle_count;
-    uint8_t
-        is_whole; /* its calls are there from MPI_Init on, none is known to be lost or cut off */
+    /* its calls are there from MPI_Init on, none is known to be lost or cut off */
+    uint8_t is_whole;
 };
 
 /* Zero-initialise; release with nvt_mpi_job_free, also after a failure. */
@@ -81,10 +81,10 @@ struct nvt_mpi_job {
     struct nvt_mpi_file *files;
     size_t file_count;
     uint32_t unnumbered; /* processes that call MPI, of which no rank is known */
-    uint64_t named
-        [NVT_MPI_COMMUNICATORS]; /* groups that are the same on all ranks, the last communicators: */
-    uint32_t
-        named_ranks[NVT_MPI_COMMUNICATORS]; /* the k-th is number NVT_MPI_COMMUNICATORS - 1 - k */
+    /* groups that are the same on all ranks, the last communicators: */
+    uint64_t named[NVT_MPI_COMMUNICATORS];
+    /* the k-th is number NVT_MPI_COMMUNICATORS - 1 - k */
+    uint32_t named_ranks[NVT_MPI_COMMUNICATORS];
     uint8_t named_count;
     uint8_t has_parts;     /* a rank makes a communicator otherwise than by MPI_Comm_dup */
     uint8_t is_ambiguous;  /* two processes have the same number */

@@ -55,8 +55,8 @@ struct nvt_mpi_waits {
     uint64_t unclear;                   /* waits that may be for either of several messages */
     uint64_t others;                    /* collective calls on other communicators */
     uint64_t later; /* collective calls that are waited for later (MPI_Iallreduce): not looked at */
-    uint64_t
-        persistent; /* calls that start persistent requests, of which nothing else was recorded */
+    /* calls that start persistent requests, of which nothing else was recorded */
+    uint64_t persistent;
     uint64_t apart; /* collective calls that do not belong together */
 };
 

@@ -24,8 +24,8 @@ enum nvt_axis_by {
 struct nvt_axis_place {
     enum nvt_axis_by by; /* NVT_AXIS_UNKNOWN: its set stands behind the others */
     size_t set;          /* the first trace of its set, itself where it meets nobody */
-    struct nvt_clock_fit
-        clock; /* onto the axis; without a drift that makes less than ten residuals, or 10 us, in all of the trace: noise does as much */
+    /* onto the axis; without a drift that makes less than ten residuals, or 10 us, in all of the trace: noise does as much */
+    struct nvt_clock_fit clock;
 };
 
 /* Of each trace of the input; whose axis it is has NVT_AXIS_FIRST. 0, or -1 with err. */

@@ -18,8 +18,8 @@ struct nvt_pairs {
     struct nvt_map rows; /* whole << 32 | part -> item */
     struct nvt_pair *items;
     uint32_t count;
-    uint32_t
-        *first; /* from nvt_pairs_sort on: items[first[k] .. first[k + 1]) are those of whole k */
+    /* from nvt_pairs_sort on: items[first[k] .. first[k + 1]) are those of whole k */
+    uint32_t *first;
 };
 
 /* 0, or -1 when out of memory. */

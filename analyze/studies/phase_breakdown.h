@@ -18,16 +18,16 @@ struct nvt_phase_part {
     /* Of the range (of the phase itself: what lies in no other), or the kernel's telling one (cuda_names.h). */
     const char *name;
     uint64_t count;
-    double ns,
-        own_ns; /* summed: of a range with and without what lies in it; of a kernel the same */
+    /* summed: of a range with and without what lies in it; of a kernel the same */
+    double ns, own_ns;
     double device_ns; /* of a range: of the operations launched in it */
     double flops;     /* declared */
 };
 
 struct nvt_breakdown {
     struct nvt_strings *strings;
-    struct nvt_phase_part
-        *items; /* by configuration, phase, kind, and own time, the longest first */
+    /* by configuration, phase, kind, and own time, the longest first */
+    struct nvt_phase_part *items;
     uint32_t count;
 };
 

@@ -36,8 +36,8 @@ struct nvt_pipeline_span {
 /* What a partition's allocator held behind a forward or a backward, and at most within it, in bytes. On a device the
  * allocator is ahead: memory is taken when work is launched; the times are those of the work. */
 struct nvt_pipeline_level {
-    int64_t start,
-        time; /* of the forward or backward, and its end; both the mark's where its span is not known */
+    /* of the forward or backward, and its end; both the mark's where its span is not known */
+    int64_t start, time;
     int step, partition, microbatch, is_backward;
     double allocated, reserved, peak_allocated, peak_reserved;
 };

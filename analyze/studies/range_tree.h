@@ -24,8 +24,8 @@ struct nvt_range_node {
     uint32_t level, style;      /* style: 0 of push/pop ranges, 1 of start/end ranges */
     uint64_t instances, ops, ops_self, unfinished;
     int64_t host, host_self, busy, self, span; /* ns */
-    int64_t
-        threads_ns; /* in outermost push/pop ranges of those threads that have a range of the node */
+    /* in outermost push/pop ranges of those threads that have a range of the node */
+    int64_t threads_ns;
     uint32_t counted; /* the thread of the current trace that was added to it last */
 };
 

@@ -45,8 +45,8 @@ struct nvt_rank_reason {
     uint32_t rank;
     uint8_t cause;    /* enum nvt_late_cause */
     uint32_t through; /* ranks between it and those that wait */
-    uint32_t
-        via; /* collective in which the one that came last waited for it, NVT_NONE: it is that itself */
+    /* collective in which the one that came last waited for it, NVT_NONE: it is that itself */
+    uint32_t via;
     uint32_t group; /* NVT_LATE_MISSING: of which a rank is not in the input */
 };
 

@@ -12,12 +12,12 @@
 #include "rank_pairs.h"
 
 struct nvt_rank_clock_fit {
-    uint32_t
-        through;    /* rank that it is compared with; itself: it is the first of those that meet */
+    /* rank that it is compared with; itself: it is the first of those that meet */
+    uint32_t through;
     uint32_t root;  /* that first one */
     uint32_t steps; /* to it */
-    struct nvt_clock_fit
-        fit;            /* from its clock to that of `through`; a count of 0: they have one clock */
+    /* from its clock to that of `through`; a count of 0: they have one clock */
+    struct nvt_clock_fit fit;
     double residual_ns; /* of all steps */
 };
 

@@ -43,11 +43,11 @@ struct nvt_rank_done {
 
 /* A collective on a rank, by the rank's own clock. */
 struct nvt_rank_part {
-    uint32_t name,
-        group;         /* of its trace: nvt_rank_part_name and nvt_rank_part_group have the job's */
-    uint64_t sequence; /* which of its group's, UINT64_MAX: not recorded */
-    double bus_bytes;  /* of it, that cross the slowest link (messages.h); NaN unknown */
-    int64_t start, end;                 /* ns */
+    /* of its trace: nvt_rank_part_name and nvt_rank_part_group have the job's */
+    uint32_t name, group;
+    uint64_t sequence;  /* which of its group's, UINT64_MAX: not recorded */
+    double bus_bytes;   /* of it, that cross the slowest link (messages.h); NaN unknown */
+    int64_t start, end; /* ns */
     struct nvt_rank_done before, after; /* at its start, at its end; zeros for processes of MPI */
 };
 
@@ -84,8 +84,8 @@ struct nvt_rank {
     uint32_t places[NVT_RANK_AXES]; /* NVT_NONE: unknown */
     struct nvt_rank_part *parts;    /* in the order of their starts */
     uint32_t part_count;
-    struct nvt_rank_step *
-        steps; /* in the order of their starts; those that receive only where none computes; owned as parts are */
+    /* in the order of their starts; those that receive only where none computes; owned as parts are */
+    struct nvt_rank_step *steps;
     uint32_t step_count;
     /* Of what parts call names and groups, the job's; NULL: they are the job's, and the parts this rank's own. */
     const uint32_t *names, *groups;

@@ -14,8 +14,8 @@
 /* As in struct nvt_rank: ns, but for kernels. NaN: it cannot be compared. */
 struct nvt_rank_share {
     double span, compute, idle, communication, kernels;
-    double
-        part; /* of the rank's collectives those that are paired, where the times differ; else 1 */
+    /* of the rank's collectives those that are paired, where the times differ; else 1 */
+    double part;
     int is_part; /* the times differ */
 };
 

@@ -31,8 +31,8 @@ enum nvt_bound { NVT_BOUND_UNKNOWN, NVT_BOUND_COMPUTE, NVT_BOUND_MEMORY, NVT_BOU
 
 /* All of one range, or phase, of a configuration. Texts belong to the roofline. */
 struct nvt_roof_point {
-    const char *
-        configuration; /* "linear size=64 batch=1", of a range around it or of a record; or the file's name */
+    /* "linear size=64 batch=1", of a range around it or of a record; or the file's name */
+    const char *configuration;
     const char *phase;                /* that it is, or lies in (phases.h); "": in none */
     const char *range;                /* its name, "": it is the phase */
     size_t peaks;                     /* of the roofline, SIZE_MAX: not known */
@@ -45,8 +45,8 @@ struct nvt_roof_point {
 
 struct nvt_roofline {
     struct nvt_strings *strings;
-    struct nvt_roof_point
-        *points; /* by what would be gained at the roof, the most first, then by time */
+    /* by what would be gained at the roof, the most first, then by time */
+    struct nvt_roof_point *points;
     uint32_t count;
     struct nvt_peaks *peaks; /* each once */
     size_t peaks_count;

@@ -14,8 +14,8 @@
 struct known {
     struct nvt_declared work;
     uint32_t plain; /* string of the roofline: without the words of work */
-    uint8_t is_phase, is_warmup,
-        is_step; /* a step: an iteration or loop, directly in which phases are */
+    /* a step: an iteration or loop, directly in which phases are */
+    uint8_t is_phase, is_warmup, is_step;
 };
 
 /* Around a range: names of the trace, NVT_NONE for none. */

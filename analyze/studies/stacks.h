@@ -61,16 +61,16 @@ struct nvt_stack {
     uint32_t parent; /* a lower row, or NVT_NONE: it is an outermost one */
     uint32_t name;   /* nvt_stacks_name has the text */
     uint32_t depth;  /* 0: outermost */
-    uint32_t
-        kind; /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets; NVT_STACK_CALL: of MPI, of the system */
+    /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets; NVT_STACK_CALL: of MPI, of the system */
+    uint32_t kind;
     uint32_t op;           /* of kernels, copies and memsets the first of them, else NVT_NONE */
     uint64_t count;        /* of ranges, operations, allocations or samples of its own */
     int64_t self;          /* ns, bytes, or samples (counts_samples) */
     int64_t total;         /* including all stacks below */
     uint64_t inside_count; /* NVT_STACKS_INSIDE: what of both lies in typical iterations */
     int64_t inside;
-    int64_t
-        at; /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
+    /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
+    int64_t at;
 };
 
 struct nvt_stacks {
@@ -80,8 +80,8 @@ struct nvt_stacks {
     int64_t total;   /* of all */
     int64_t inside;  /* of what lies in typical iterations, of which there are so many: */
     uint32_t iterations;
-    int64_t
-        unseen; /* bytes: NVT_STACKS_BEFORE and NVT_STACKS_NAMELESS of all devices; of samples, NVT_STACKS_STACKLESS */
+    /* bytes: NVT_STACKS_BEFORE and NVT_STACKS_NAMELESS of all devices; of samples, NVT_STACKS_STACKLESS */
+    int64_t unseen;
     int has_nameless;
     int counts_samples; /* that do not say which time they stand for */
     int has_alike;      /* there are names with a '*' for numbers */

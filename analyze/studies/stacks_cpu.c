@@ -12,14 +12,14 @@ struct samples {
     struct nvt_stacks_build *build;
     struct nvt_sampled_functions functions;
     struct nvt_thread_ranges ranges;
-    struct nvt_pairs
-        pairs; /* row around and 1, row of call_frames and 1: so each path is walked once */
+    /* row around and 1, row of call_frames and 1: so each path is walked once */
+    struct nvt_pairs pairs;
     struct nvt_pairs inside; /* those of samples in typical iterations alone */
     uint32_t *names;         /* of each function; NVT_NONE: not yet */
     uint32_t *innermost;     /* of each sample: the range, NVT_NONE: none */
     uint32_t *depth;         /* of each row of call_frames: how many are around it */
-    struct nvt_map
-        callers; /* row around and 1, row of call_frames and 1 -> the row around what that calls */
+    /* row around and 1, row of call_frames and 1 -> the row around what that calls */
+    struct nvt_map callers;
     unsigned flags;
     int all_alone;  /* no sample has callers */
     int has_python; /* there are functions of Python */
@@ -263,10 +263,10 @@ static int passes_on(const struct nvt_stacks *stacks, uint32_t row, uint32_t onl
 int nvt_stacks_shorten(struct nvt_stacks *stacks)
 {
     const size_t count = stacks->count;
-    uint32_t *child =
-        malloc((count + 1) * sizeof(*child)); /* the only one; NVT_NONE - 1: several */
-    uint32_t *place =
-        malloc((count + 1) * sizeof(*place)); /* new number, of what is left out its parent's */
+    /* the only one; NVT_NONE - 1: several */
+    uint32_t *child = malloc((count + 1) * sizeof(*child));
+    /* new number, of what is left out its parent's */
+    uint32_t *place = malloc((count + 1) * sizeof(*place));
     uint32_t kept = 0;
     for (size_t i = 0; child && i < count; i++)
         child[i] = NVT_NONE;

@@ -20,17 +20,17 @@ struct nvt_process_end {
     const struct nvt_open_items *open; /* those of its trace */
     uint32_t process, rank;            /* rank: NVT_NONE unknown */
     uint32_t first, end;               /* its items */
-    uint32_t front_first,
-        front_end; /* those of one thread: of the first in MPI, else in a range, else of the first at all */
+    /* those of one thread: of the first in MPI, else in a range, else of the first at all */
+    uint32_t front_first, front_end;
     uint32_t mpi; /* the MPI call before, a row, NVT_NONE */
-    uint64_t
-        earlier; /* events before the front of the trace was cut off, which `events` has, too */
+    /* events before the front of the trace was cut off, which `events` has, too */
+    uint64_t earlier;
     uint64_t events, mpi_calls, collectives; /* collectives: of NCCL, by its ranges, */
     uint64_t communicator;                   /* of its last one; 0: not recorded */
     int several_communicators;
     int64_t last; /* when something of it began or ended last, operations of devices included */
-    int64_t
-        pause; /* the longest time between two events; of fewer than NVT_STILL_EVENTS and in MPI, until `last` */
+    /* the longest time between two events; of fewer than NVT_STILL_EVENTS and in MPI, until `last` */
+    int64_t pause;
     int64_t ended; /* until when it was recorded; 0 unknown */
     int stands;    /* it hangs, and neither sleeps nor waits for input from outside */
     int goes_on;   /* behind what is recorded of it: what hangs then is live_front.h's to judge, */

@@ -32,8 +32,8 @@ struct nvt_typical {
     double total;   /* ns, of all times */
     size_t n;       /* times */
     uint32_t rank;  /* that they are of, NVT_NO_RANK: not known */
-    double
-        least; /* standard error of the logarithm that further runs do not reduce; 0: they reduce all of it */
+    /* standard error of the logarithm that further runs do not reduce; 0: they reduce all of it */
+    double least;
 };
 
 #define NVT_NO_RANK UINT32_MAX

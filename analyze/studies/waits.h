@@ -28,9 +28,9 @@ enum nvt_wait {
 struct nvt_waits {
     const struct nvt_trace *trace;
     uint8_t *what; /* of each row of os_calls: enum nvt_wait */
-    uint32_t *
-        frame; /* of each: its stack, as os_calls.frame; where it was too short to have one, that of another wait for the same
-                        address in the same process */
+    /* of each: its stack, as os_calls.frame; where it was too short to have one, that of another wait for the same
+     * address in the same process */
+    uint32_t *frame;
 };
 
 /* Linear in the trace's calls and frames. 0, or -1 when out of memory. */

@@ -24,9 +24,9 @@ struct nvt_first_part {
     enum nvt_first_kind kind;
     double first, later;               /* ns an iteration; of a cause CPU time, estimated */
     double faults_first, faults_later; /* page faults an iteration; NaN: unknown */
-    double
-        faults_ns; /* what those in the first iteration take, estimated; not cut to `first`, so one sees how good
-                         the estimate is */
+    /* what those in the first iteration take, estimated; not cut to `first`, so one sees how good
+     * the estimate is */
+    double faults_ns;
     /* first - later, as a part of the first iteration's excess, of a cause above 1 where the estimate is; NaN when it
      * has none */
     double share;

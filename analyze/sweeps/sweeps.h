@@ -30,8 +30,8 @@ struct nvt_sweep_point {
 /* What one name costs with one n, over all runs of that: the medians of its points. */
 struct nvt_sweep_value {
     double n;
-    double
-        ns; /* an iteration: the median, which a busy machine moves least, unless the item says mean */
+    /* an iteration: the median, which a busy machine moves least, unless the item says mean */
+    double ns;
     double mean_ns;                      /* an iteration */
     double count;                        /* entries an iteration */
     const struct nvt_sweep_point *point; /* the one nearest to it */

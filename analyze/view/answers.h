@@ -19,13 +19,13 @@ struct nvt_view_side {
     struct nvt_input *input; /* the caller's, with its traces read */
     size_t first, count;     /* its traces */
     int64_t begin, end;      /* of what they have: 0, or where a window has its first event */
-    size_t
-        iterations; /* of its first trace that has any, of which the next ones are, from start to end: */
+    /* of its first trace that has any, of which the next ones are, from start to end: */
+    size_t iterations;
     int64_t median[2], longest[2]; /* the median one and the longest */
-    int64_t near
-        [2]; /* from the beginning to the end of its first trace and of those that are not far from it */
-    int64_t loop
-        [2]; /* iterations of these, and all of those of them that have none; where any trace of the side has some */
+    /* from the beginning to the end of its first trace and of those that are not far from it */
+    int64_t near[2];
+    /* iterations of these, and all of those of them that have none; where any trace of the side has some */
+    int64_t loop[2];
 };
 
 struct nvt_viewer {

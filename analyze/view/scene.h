@@ -46,14 +46,14 @@ struct nvt_view_lane {
 /* Zero-initialise; release with nvt_scene_free, also after a failure. */
 struct nvt_scene {
     const struct nvt_trace *trace; /* not owned */
-    const struct nvt_scene
-        *base; /* which has all that is here but the critical path; NULL: it is here */
+    /* which has all that is here but the critical path; NULL: it is here */
+    const struct nvt_scene *base;
     struct nvt_track_columns columns[NVT_VIEW_KINDS]; /* its own, of kinds whose spans are rows */
     struct nvt_view_lane *lanes;
     uint32_t count, capacity;
     uint32_t names; /* of spans are below this */
-    uint8_t *
-        classes; /* of each that an operation has: 1 and its enum nvt_kernel_class; 0: none has it */
+    /* of each that an operation has: 1 and its enum nvt_kernel_class; 0: none has it */
+    uint8_t *classes;
     uint32_t iterations;
     struct nvt_counter_courses courses;
     struct nvt_levels levels;

@@ -42,10 +42,10 @@ struct nvt_track {
     /* After nvt_tracks_finish: ns of all spans in front of each block, and of all; where each block's first span starts; the latest
      * end in each block; */
     int64_t *before, *first, *latest;
-    struct nvt_track_common *common
-        [NVT_TRACK_LEVELS]; /* and the commonest name of each block of each level; one allocation */
-    int64_t last;           /* the latest end so far */
-    int overlaps;           /* spans overlap each other */
+    /* and the commonest name of each block of each level; one allocation */
+    struct nvt_track_common *common[NVT_TRACK_LEVELS];
+    int64_t last; /* the latest end so far */
+    int overlaps; /* spans overlap each other */
 };
 
 /* A span's start and end: ns, on the trace's axis; of a moment the same. */

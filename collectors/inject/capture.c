@@ -19,9 +19,9 @@ int nvt_capture_watches;
 _Atomic uint64_t nvt_capture_opened;
 static _Atomic int open_captures;
 static _Atomic int owner; /* pid that they are of: a forked child begins with none */
-static _Atomic uint64_t
-    started[NVT_CAPTURE_STARTS]; /* start/end ranges that are captured, 0 none */
-static _Atomic uint64_t seen;    /* ranges of that name in the process `owner` */
+/* start/end ranges that are captured, 0 none */
+static _Atomic uint64_t started[NVT_CAPTURE_STARTS];
+static _Atomic uint64_t seen; /* ranges of that name in the process `owner` */
 
 enum nvt_capture_mode nvt_capture_mode(void)
 {

@@ -15,8 +15,8 @@
 
 static __thread struct nvt_sampler *self __attribute__((tls_model("initial-exec")));
 
-static int
-    number; /* the signal; 0: nothing is sampled. Its address tells our timers from others. */
+/* the signal; 0: nothing is sampled. Its address tells our timers from others. */
+static int number;
 
 /* --- threads that end before their sample ------------------------------------------------------------ */
 

@@ -26,8 +26,8 @@ struct action {
 static struct action theirs, python;
 static _Atomic int is_python; /* the next action for NVT_CPU_PYTHON is Python's */
 static _Atomic int dumping;   /* one thread at a time does */
-static _Atomic uint32_t state =
-    NVT_PYTHON_NOT_YET; /* enum nvt_python_state of a sample that finds no stack */
+/* enum nvt_python_state of a sample that finds no stack */
+static _Atomic uint32_t state = NVT_PYTHON_NOT_YET;
 
 /* Where Python's stack goes; NULL: nobody takes it. */
 static __thread struct nvt_sampler *taker __attribute__((tls_model("initial-exec")));

@@ -22,10 +22,10 @@ struct nvt_unwind {
     uintptr_t ip;
     int is_exact; /* it is where the thread is, or was interrupted; else behind a call */
     uintptr_t registers[NVT_REGISTERS];
-    uintptr_t
-        cfa; /* of the frame that was left by the latest step: where its caller's stack ended at the call */
-    uintptr_t
-        pages[4]; /* that can be read, as far as is known; the last ones that were asked for */
+    /* of the frame that was left by the latest step: where its caller's stack ended at the call */
+    uintptr_t cfa;
+    /* that can be read, as far as is known; the last ones that were asked for */
+    uintptr_t pages[4];
     uint32_t next_page;
 };
 

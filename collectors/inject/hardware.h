@@ -19,8 +19,8 @@
 
 /* All zeros: nothing is open, nor was it tried. */
 struct nvt_hardware {
-    volatile struct perf_event_mmap_page
-        *pages[NVT_HARDWARE + NVT_CHOSEN_MOST];       /* NULL: it cannot be had, or is not wanted */
+    /* NULL: it cannot be had, or is not wanted */
+    volatile struct perf_event_mmap_page *pages[NVT_HARDWARE + NVT_CHOSEN_MOST];
     volatile struct perf_event_mmap_page *migrations; /* of the kernel's count, or NULL */
     uint64_t moves;     /* how often the thread was seen on another core than before */
     uint32_t cpu_and_1; /* where it was seen last; 0: nowhere so far */

@@ -17,11 +17,11 @@
 
 struct nvt_heap_place {
     _Atomic uint64_t number; /* the handle of a heap, the address of a region; 0: it is free */
-    _Atomic uint64_t
-        told; /* the recorder that knows of it, 0: none; NVT_HEAP_CHANGED: as it was once */
+    /* the recorder that knows of it, 0: none; NVT_HEAP_CHANGED: as it was once */
+    _Atomic uint64_t told;
     _Atomic uint64_t heap, bytes, address;
-    _Atomic uint64_t
-        is_gone; /* it has ended, and the recorder that knows of it does not know that */
+    /* it has ended, and the recorder that knows of it does not know that */
+    _Atomic uint64_t is_gone;
     _Atomic(nvtxDomainHandle_t) domain;
     _Atomic(const struct nvtxStringRegistration *) name; /* NULL: it has none */
 };

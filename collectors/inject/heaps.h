@@ -26,8 +26,8 @@ struct nvt_heaps_state {
     _Atomic uint64_t names;    /* bytes of names that are kept for this alone */
     _Atomic uint32_t changed;  /* something is to be told */
 };
-extern struct nvt_heaps_state
-    *_Atomic nvt_heaps_state; /* NULL: nothing was said of any heap so far */
+/* NULL: nothing was said of any heap so far */
+extern struct nvt_heaps_state *_Atomic nvt_heaps_state;
 
 /* When the joined session may begin late: watch it. */
 void nvt_heaps_begin(void);

@@ -22,8 +22,8 @@ struct nvt_module {
 };
 
 extern const struct nvt_module nvt_module_core, nvt_module_core2; /* nvtx_core.c */
-extern const struct nvt_module nvt_module_cuda, nvt_module_cudart,
-    nvt_module_opencl; /* nvtx_resources.c */
+/* nvtx_resources.c */
+extern const struct nvt_module nvt_module_cuda, nvt_module_cudart, nvt_module_opencl;
 
 /* The callbacks of a core module that have a short path in this session, behind nvt_tasks_watch: those of --capture and --trace
  * counters, which look at every range, else those that read its clock. */

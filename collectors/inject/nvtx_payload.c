@@ -33,8 +33,8 @@ struct schema {
     uint64_t id;
     uint64_t size; /* static size, 0 unknown */
     uint64_t alignment;
-    uint64_t
-        timestamp; /* offset of an entry of 8 bytes that says when, UINT64_MAX: there is none */
+    /* offset of an entry of 8 bytes that says when, UINT64_MAX: there is none */
+    uint64_t timestamp;
     struct nvt_schema_event event;
     int has_entries; /* it is no enumeration */
     uint32_t pointers;

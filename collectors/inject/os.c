@@ -151,8 +151,8 @@ static void tell(struct nvt_thread *thread, struct nvt_os_open *open)
     if (!thread->slots) /* it has been taken away meanwhile */
         return;
     struct nvt_ring_calling *calling = &nvt_thread_ring(thread)->calling;
-    atomic_thread_fence(
-        memory_order_release); /* whoever sees any of it sees that the last call has ended */
+    /* whoever sees any of it sees that the last call has ended */
+    atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&calling->file, open->file, memory_order_relaxed);
     atomic_store_explicit(&calling->caller, open->caller, memory_order_relaxed);
     atomic_store_explicit(&calling->address, subject->address, memory_order_relaxed);

@@ -13,13 +13,13 @@
 
 /* Where contexts are; zeros until nvt_python_may_ask. Of all threads, and written once. */
 struct nvt_python {
-    void *(*state)(
-        void); /* the calling thread's, NULL: it has none. NULL: there is no Python, or none that we know */
+    /* the calling thread's, NULL: it has none. NULL: there is no Python, or none that we know */
+    void *(*state)(void);
     size_t context;    /* of a thread state: bytes to its context */
     size_t references; /* of a context: bytes to the first weak reference to it */
     long (*count)(void *);
-    void *
-        modules; /* all that are imported: so many are in it as `count` says, with the GIL or without */
+    /* all that are imported: so many are in it as `count` says, with the GIL or without */
+    void *modules;
 };
 extern struct nvt_python nvt_python;
 

@@ -25,8 +25,8 @@ struct entry {
 struct nvt_tasks {
     uint32_t size; /* a power of two */
     uint32_t used;
-    uint32_t
-        open; /* ranges of all tasks: of the one that runs as they were when it began to; of those that ended so, for ever */
+    /* ranges of all tasks: of the one that runs as they were when it began to; of those that ended so, for ever */
+    uint32_t open;
     struct entry entries[];
 };
 

@@ -427,8 +427,8 @@ static void grow(struct nvt_thread *thread, uint64_t slots, uint64_t open)
 {
     while (may_grow(thread) && !fits_ahead(thread, slots, open))
         between_signals(thread, grow_ring);
-    nvt_thread_advance(thread,
-                       0); /* the short path stops at the ring's end without coming around */
+    /* the short path stops at the ring's end without coming around */
+    nvt_thread_advance(thread, 0);
 }
 
 /* See how far the recorder has come. Whether `slots` fit now, and the pops of what is open. */

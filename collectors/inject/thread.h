@@ -73,8 +73,8 @@ struct nvt_thread_task {
     uint32_t has_greenlets; /* where there is no context, there may be another task nevertheless */
     uint32_t interleaves;   /* a range was begun with one of another task open */
     uint32_t has_names;     /* the ring has the name of a task */
-    uint32_t left,
-        looks; /* events until Python is asked for the thread's name again, and how many that were */
+    /* events until Python is asked for the thread's name again, and how many that were */
+    uint32_t left, looks;
     uint64_t name; /* a hash of that name, 0 none */
 };
 
@@ -95,10 +95,10 @@ struct nvt_caller {
 struct nvt_thread {
     struct nvt_slot *next;  /* where the next record goes */
     struct nvt_slot *limit; /* open_limit, or NULL while ranges are being dropped */
-    _Atomic uintptr_t
-        busy;       /* an event is being written: the stack pointer of who does, else 0; atomic as
-                               nvt_nobody is many threads' */
-    uint32_t skips; /* sum of nests[].skipped */
+    /* an event is being written: the stack pointer of who does, else 0; atomic as
+     * nvt_nobody is many threads' */
+    _Atomic uintptr_t busy;
+    uint32_t skips;              /* sum of nests[].skipped */
     struct nvt_slot *open_limit; /* how far events may be written without a look at the recorder */
     struct nvt_slot *slots;      /* of the ring, whose header lies before them; NULL: no ring yet */
     uint64_t size;               /* of the ring, in slots; a power of two */

@@ -70,8 +70,8 @@ struct call {
     uint8_t peer, tag, communicator;
     uint8_t other;    /* whom it gets from, of an exchange */
     uint8_t is_large; /* counts are whole words */
-    uint8_t
-        from; /* the buffer of what it gives: MPI_IN_PLACE says that the counts before it are of no interest */
+    /* the buffer of what it gives: MPI_IN_PLACE says that the counts before it are of no interest */
+    uint8_t from;
     uint8_t made, freed; /* where the handle of a communicator lies that it makes, or frees */
 };
 

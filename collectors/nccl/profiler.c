@@ -61,8 +61,8 @@ static struct place *place_of(const void *handle)
 
 static void *handle_of(uint64_t turn)
 {
-    return (void *)(uintptr_t)
-        turn; /* NOLINT(performance-no-int-to-ptr): NCCL keeps it, and nobody follows it */
+    /* NOLINT(performance-no-int-to-ptr): NCCL keeps it, and nobody follows it */
+    return (void *)(uintptr_t)turn;
 }
 
 /* --- NVTX ----------------------------------------------------------------------------------------- */

@@ -40,8 +40,8 @@ struct nvt_pipeline_settings {
     int64_t rows, classes; /* of a sample: rows that are classified, into how many classes */
     uint64_t seed;
     uint64_t memory_limit; /* bytes a partition may hold, 0: no bound */
-    int cuts
-        [NVT_PARTS_MOST]; /* modules of each part, in the model's order; part i is chunk i / K of partition i mod K */
+    /* modules of each part, in the model's order; part i is chunk i / K of partition i mod K */
+    int cuts[NVT_PARTS_MOST];
     struct nvt_transport *transport; /* NULL: all partitions are here */
     int devices; /* how many of this process's devices they are spread over at most, 0: all; ranks have one each */
     /* Told of every stretch of work; NULL: nobody is. */
@@ -70,10 +70,10 @@ struct nvt_flow {
 struct nvt_part {
     int first, count;       /* modules */
     struct nvt_flow *flows; /* by micro-batch; NULL where the partition is not here */
-    struct nvt_message
-        *messages[2]; /* by micro-batch: activations from before, gradients from behind */
-    struct nvt_message
-        *sent[2]; /* by micro-batch: what goes to another device until it is there; may be NULL */
+    /* by micro-batch: activations from before, gradients from behind */
+    struct nvt_message *messages[2];
+    /* by micro-batch: what goes to another device until it is there; may be NULL */
+    struct nvt_message *sent[2];
 };
 
 struct nvt_partition {
@@ -104,8 +104,8 @@ struct nvt_pipeline {
     real *inputs;       /* [batch][in of the first module], the first partition's; NULL elsewhere */
     int32_t *targets;   /* [batch][rows], the last partition's; NULL elsewhere */
     size_t input_bytes; /* of a sample */
-    real *losses,
-        *sums; /* [batch][rows] each, the last partition's: loss, and logarithm of the row's sum */
+    /* [batch][rows] each, the last partition's: loss, and logarithm of the row's sum */
+    real *losses, *sums;
     int64_t iteration;
     /* The first failure of any thread. */
     pthread_mutex_t lock;

@@ -8,9 +8,9 @@ enum { FORWARD, BACKWARD };
 struct sizes {
     uint64_t n, d, ff, t, v, layers;
     uint64_t groups, width; /* heads of all samples, features of a head */
-    uint64_t
-        carried;     /* elements of the residual stream that are copied on: none without backward */
-    uint64_t stored; /* bytes of a stored number (nvt_backend_stored_bytes) */
+    /* elements of the residual stream that are copied on: none without backward */
+    uint64_t carried;
+    uint64_t stored;   /* bytes of a stored number (nvt_backend_stored_bytes) */
     uint64_t products; /* parameters that products read */
 };
 

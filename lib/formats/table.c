@@ -103,8 +103,8 @@ static size_t put_fitting(const struct nvt_shorten *texts, const char *text, siz
 static void put_headings(const struct writing *writing, const struct nvt_people_layout *layout,
                          int line)
 {
-    size_t behind =
-        0; /* blanks that are written in front of the next text only, so that no line ends with them */
+    /* blanks that are written in front of the next text only, so that no line ends with them */
+    size_t behind = 0;
     for (size_t i = 0; i < layout->count; i++) {
         const struct nvt_people_column *column = &layout->columns[i];
         char heading[NVT_NUMBER_MAX];

@@ -38,8 +38,8 @@ struct sheet {
     size_t count, all, alone[2]; /* alone: what A has alone, and the side */
     int has_kinds;               /* they are of several kinds */
     char names[ROWS_MOST][NAME_SIZE];
-    struct nvt_label
-        labels[ROWS_MOST]; /* of these, so that those that look alike are cut where they differ */
+    /* of these, so that those that look alike are cut where they differ */
+    struct nvt_label labels[ROWS_MOST];
 };
 
 /* ":step" is a range of the default domain. A function in C++ is without scopes and parameters. */

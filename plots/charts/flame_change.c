@@ -24,8 +24,8 @@ enum {
     WIDTH_MOST = NVT_FRAME_WIDE - 2 * SIDE, /* of the longer side */
     LEVEL = 22,                             /* pixels: height of a level */
     DEPTH_MOST = 30,                        /* levels of a side that are drawn */
-    BOXES_MOST =
-        DEPTH_MOST * (WIDTH_MOST / 2 + 1), /* of a side: a box is two pixels wide at least */
+    /* of a side: a box is two pixels wide at least */
+    BOXES_MOST = DEPTH_MOST * (WIDTH_MOST / 2 + 1),
 };
 
 #define SAME 0.05 /* of the time, within which a box has not changed */

@@ -29,8 +29,8 @@
 #define PAGE 4096u
 
 struct counts {
-    long long
-        of[5]; /* CPU time in ns, minor and major faults, voluntary and involuntary switches */
+    /* CPU time in ns, minor and major faults, voluntary and involuntary switches */
+    long long of[5];
 };
 
 static FILE *truth;

@@ -59,8 +59,8 @@ static void single(nvtxDomainHandle_t domain)
 {
     nvtxSemanticsCounter_t seconds = semantics("s", 0, 1, 1000);
     uint64_t loss = counter(domain, "loss", NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE, 0, NULL);
-    uint64_t waited =
-        counter(domain, "waited", NVTX_PAYLOAD_ENTRY_TYPE_INT64, 0, &seconds.header); /* in ms */
+    /* in ms */
+    uint64_t waited = counter(domain, "waited", NVTX_PAYLOAD_ENTRY_TYPE_INT64, 0, &seconds.header);
     uint64_t fixed = counter(domain, "fixed", NVTX_PAYLOAD_ENTRY_TYPE_UINT32,
                              NVTX_COUNTER_ID_STATIC_START + 7, NULL);
     uint64_t elsewhere = counter(NULL, "elsewhere", NVTX_PAYLOAD_ENTRY_TYPE_UINT32,

@@ -15,8 +15,8 @@
 /* What training has made of a pipeline. */
 struct trained {
     double losses[STEPS];
-    real *
-        numbers; /* of each partition in turn: gradients of the first step, then weights and momentum of the last */
+    /* of each partition in turn: gradients of the first step, then weights and momentum of the last */
+    real *numbers;
     int64_t count;
 };
 

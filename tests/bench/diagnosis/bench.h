@@ -47,8 +47,8 @@ struct bench_program {
     int iteration, iterations;
     uint32_t rank;
     int is_peer; /* in this iteration another rank has the trouble */
-    int64_t
-        lost_ns; /* what troubles have added to all iterations; troubles that are sampled add it up */
+    /* what troubles have added to all iterations; troubles that are sampled add it up */
+    int64_t lost_ns;
     int64_t waiting; /* since when another thread waits for work, 0: it does not */
 };
 
@@ -67,8 +67,8 @@ struct bench_trouble {
     const char *name;                 /* the rule's cause, as a table names it */
     const char *causes[BENCH_CAUSES]; /* of findings that tell of it: any of them is right */
     const char *place; /* in one of the texts of a right finding; NULL: there is no place */
-    const char *consequences
-        [BENCH_CAUSES]; /* causes that are true of it as well, but do not say why: right, and not enough */
+    /* causes that are true of it as well, but do not say why: right, and not enough */
+    const char *consequences[BENCH_CAUSES];
     double least; /* share of the iteration from which on it is told */
     double most;  /* that it is asked to cost; 0: any */
     bench_put put;
@@ -78,8 +78,8 @@ struct bench_trouble {
     int no_size;  /* what it costs is not time, or not told as such */
     int is_alone; /* no other trouble beside it */
     int is_of_ranks; /* one of eight ranks has it and the others wait; its place is the rank */
-    void (*end)(struct bench_program *program,
-                int is_well); /* behind the last iteration, or NULL */
+    /* behind the last iteration, or NULL */
+    void (*end)(struct bench_program *program, int is_well);
 };
 
 /* Troubles by what they are about: a loop, ranks and threads that wait for each other, the machine and memory. */
