@@ -29,6 +29,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/count_of.h"
 #include "expect.h"
 #include "os_semaphores.h"
@@ -426,14 +427,17 @@ static void hangs_in_open(void)
     EXPECT(fifo < 0);
 }
 
-/* Steps that wait for what another thread holds nearly all of the time, and that read a file. */
+/* Steps that wait for what another thread holds nearly all of the time, for as long as they read a file: on a busy machine both take
+ * longer. */
 static volatile int is_over;
+#define LEAST_HOLD_NS 10000000
+static _Atomic int64_t hold_ns = LEAST_HOLD_NS;
 
 static void *hogs(void *nothing)
 {
     while (!is_over) {
         pthread_mutex_lock(&mutex);
-        usleep(10000);
+        usleep((useconds_t)(hold_ns / 1000));
         pthread_mutex_unlock(&mutex);
         usleep(100);
     }
@@ -454,8 +458,11 @@ static void contended(void)
         pthread_mutex_unlock(&mutex);
         nvtxRangePop();
         nvtxRangePushA("load");
+        const int64_t from = nvt_monotonic_ns();
         for (int k = 0; k < 10; k++)
             EXPECT(pread(file, bytes, BYTES, 0) == BYTES);
+        const int64_t taken = nvt_monotonic_ns() - from;
+        hold_ns = taken > LEAST_HOLD_NS ? taken : LEAST_HOLD_NS;
         nvtxRangePop();
         nvtxRangePop();
     }
