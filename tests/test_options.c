@@ -60,7 +60,8 @@ static int parse(const char *operands, const char *line)
     parsed = (struct request){.choice = 1};
     err = (struct nvt_error)NVT_ERROR_INIT;
     snprintf(words, sizeof(words), "%s", line);
-    for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+    char *rest;
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         arguments[count++] = word;
     arguments[count] = NULL;
     return nvt_options_parse(count, arguments, operands, options, &err);
