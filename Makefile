@@ -263,8 +263,8 @@ $(BUILD)/tests/clients/%: tests/clients/%.cpp
 objects: $(call obj,$(TEST_HELPERS) $(filter-out %_double.c,$(TEST_SRC)) $(wildcard tests/fuzz/*.c)) \
          $(call double,$(filter %_double.c,$(TEST_SRC)))
 
-clients: $(CLIENTS)
-tests: $(TESTS) clients
+clients: $(CLIENTS) ## the programs that tests start
+tests: $(TESTS) clients ## build the tests, and run none
 
 $(if $(and $(PROFILER),$(filter check% tests objects,$(MAKECMDGOALS))),$(error the tests need the workloads: run them without PROFILER; tests/test_profiler.c is about that build))
 # Tests run side by side, the longest first, so that none of them is waited for at the end. Those that measure time run alone, last.

@@ -153,7 +153,7 @@ cppcheck: ## cppcheck
 	  $(filter-out tests/bench/lttng_pair.c,$(LINT_SRC)) # whose macros are LTTng's
 
 format-check: ## the layout that .clang-format gives, and files of 600 lines at most
-	$(Q)clang-format --dry-run --Werror $(ANY_SRC)
+	$(Q)clang-format --dry-run --Werror $(ANY_SRC) || { echo "format-check: clang-format -i FILE gives a file that layout"; exit 1; }
 	$(Q)awk 'FNR == 601 { print FILENAME ": more than 600 lines"; long = 1 } END { exit long }' $(ANY_SRC)
 
 shellcheck:
@@ -165,6 +165,6 @@ scriptcheck: ## the syntax of scripts in pages, by Node.js, and that the timelin
 	$(Q)test $$(cat $(VIEW_PAGE) | wc -c) -lt 120000 || { echo "analyze/view/page has 120 KB or more"; exit 1; }
 	$(Q)if command -v node >/dev/null; then node --check analyze/view/page/view.js && node --check plots/documents/page/report.js; else echo "node is not installed: scripts are not checked"; fi
 
-lint: tidy cppcheck shellcheck scriptcheck format-check words comments ## clang-tidy, cppcheck, shellcheck, scripts, format, words, comments
+lint: tidy cppcheck shellcheck scriptcheck format-check layers words comments ## what CI checks but for the tests; clang-tidy in full
 
 .PHONY: man install uninstall deb wheel check-deb check-release reproducible reproducible-wheel check-offline tidy tidy-ci cppcheck format-check shellcheck scriptcheck lint
