@@ -105,13 +105,7 @@ int nvt_command_options(int argc, char **argv, const struct nvt_option *options,
     const int status = nvt_options_parse(argc, argv, ":", options, err);
     if (status == 1)
         fputs(usage, stdout);
-    else if (status == ':')
-        return nvt_fail(err, "option '%s' needs a value; see nvtally %s --help", argv[optind - 1],
-                        argv[0]);
-    else if (status == '?')
-        return nvt_fail(err, "no option '%s'; 'nvtally %s --help' lists them",
-                        nvt_refused_word(argv), argv[0]);
-    return status;
+    return status > 1 ? nvt_refused_option(status, argv, options, err) : status;
 }
 
 int nvt_set_format(const struct nvt_option *option, const char *value, struct nvt_error *err)

@@ -82,14 +82,15 @@ int nvt_cmd_info(int argc, char **argv)
     int json = 0, peak = 0;
     const struct nvt_option options[] = {{"json", .flag = &json}, {"peak", .flag = &peak}, {0}};
     struct nvt_probe_item items[NVT_PROBE_MAX];
-    const int status = nvt_options_parse(argc, argv, "+:", options, NULL);
+    struct nvt_error err = NVT_ERROR_INIT;
+    const int status = nvt_options_parse(argc, argv, "+:", options, &err);
     if (status == 1) {
         fputs(usage_text, stdout);
         return 0;
     }
     if (status) {
-        nvt_message(stderr, "unknown option %s; see nvtally info --help", nvt_refused_word(argv));
-        return 2;
+        (void)nvt_refused_option(status, argv, options, &err);
+        return nvt_message_error(stderr, &err);
     }
     if (optind < argc) {
         nvt_message(stderr,

@@ -482,7 +482,7 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
     if (status == 1)
         fputs(usage_text, stdout);
     if (status)
-        return status > 1 ? nvt_refused_option(status, argv, "ctl", err) : status;
+        return status > 1 ? nvt_refused_option(status, argv, options, err) : status;
     return nvt_ctl_far_check(&ctl->wish, err) ? -1
                                               : take_words(ctl, argc - optind, argv + optind, err);
 }

@@ -297,7 +297,7 @@ static int parse(int argc, char **argv, struct env *env, struct nvt_error *err)
     if (status == 1)
         fputs(usage_text, stdout);
     if (status)
-        return status > 1 ? nvt_refused_option(status, argv, "env", err) : status;
+        return status > 1 ? nvt_refused_option(status, argv, options, err) : status;
     if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
         return nvt_fail(err, "env: '%s' is one word too many; a command stands behind --",
                         argv[optind]);

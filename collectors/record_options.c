@@ -437,8 +437,8 @@ static void make_options(struct given *given, struct nvt_option table[NVT_OPTION
     const struct nvt_nsys_option *nsys = nvt_nsys_options(&count);
     memcpy(table, own, sizeof(own));
     for (size_t i = 0; i < count && used < NVT_OPTIONS_MOST; i++)
-        table[used++] = (struct nvt_option){nsys[i].name, nsys[i].letter, .set = set_nsys,
-                                            .to = given, .number = (int)i};
+        table[used++] = (struct nvt_option){nsys[i].name, nsys[i].letter,   .set = set_nsys,
+                                            .to = given,  .number = (int)i, .is_hidden = 1};
     table[used] = (struct nvt_option){0};
 }
 
@@ -469,7 +469,7 @@ int nvt_record_options_parse(int argc, char **argv, struct nvt_record_request *r
     if (status == '?' && is_of_python(argv[optind - 1], request))
         optind--;
     else if (status && status != COMMAND_BEGINS)
-        return nvt_refused_option(status, argv, "record", err);
+        return nvt_refused_option(status, argv, options, err);
     request->command = argv + optind;
     if (optind == argc)
         return nvt_fail(err, "record needs a command: nvtally record -- COMMAND …");

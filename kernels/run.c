@@ -268,7 +268,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (status == 1)
         nvt_run_help(argv[optind]);
     if (status)
-        return status > 1 ? nvt_refused_option(status, argv, "run", err) : status;
+        return status > 1 ? nvt_refused_option(status, argv, request->options, err) : status;
     if (find_workload(request, argv[optind], err))
         return -1;
     if (optind + 1 < argc)

@@ -1,12 +1,15 @@
 #include "options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "axis.h"
 #include "create_file.h"
+#include "suggest.h"
 
-/* Values of long options begin behind those of letters. */
+/* Values of long options begin behind those of letters. That of --help, which has no entry, is behind those of the table. */
 #define LONG 256
+#define HELP (LONG + NVT_OPTIONS_MOST)
 
 /* getopt_long's tables. */
 struct tables {
@@ -55,7 +58,7 @@ static void make_tables(struct tables *tables, const char *operands,
             *letter++ = ':';
     }
     if (!of_letter(options, 'h'))
-        tables->longs[count] = (struct option){"help", no_argument, NULL, 'h'};
+        tables->longs[count] = (struct option){"help", no_argument, NULL, HELP};
 }
 
 static int take(const struct nvt_option *option, const char *value, struct nvt_error *err)
@@ -82,7 +85,9 @@ int nvt_options_parse(int argc, char **argv, const char *operands, const struct 
     while (!status && (found = getopt_long(argc, argv, tables.letters, tables.longs, &at)) != -1) {
         if (found == '?' || found == ':')
             return found;
-        const struct nvt_option *option = found >= LONG ? &options[at] : of_letter(options, found);
+        const struct nvt_option *option = found == HELP   ? NULL
+                                          : found >= LONG ? &options[at]
+                                                          : of_letter(options, found);
         status = option ? take(option, optarg, err) : 1;
     }
     while (status == 1 && getopt_long(argc, argv, tables.letters, tables.longs, NULL) != -1)
@@ -110,7 +115,8 @@ int nvt_set_folder(const struct nvt_option *option, const char *value, struct nv
     return nvt_check_not_stdout(value, option->hint, "directory", err);
 }
 
-const char *nvt_refused_word(char **argv)
+/* The word with what was refused. Among several letters getopt_long stays at it until the last. */
+static const char *refused_word(char **argv)
 {
     const char *word = argv[optind - 1], *next = argv[optind];
     const int is_letter = optopt && optopt < LONG; /* negative in UTF-8 */
@@ -120,10 +126,65 @@ const char *nvt_refused_word(char **argv)
     return is_next ? next : word;
 }
 
-int nvt_refused_option(int refused, char **argv, const char *command, struct nvt_error *err)
+/* Write the options that begin with `name`, "--format, --filter-time"; "" where there is none. */
+static void list_matches(const char *name, const struct option *longs,
+                         const struct nvt_option *options, char *out, size_t size)
 {
-    return refused == ':'
-               ? nvt_fail(err, "%s needs a value; see nvtally %s --help", argv[optind - 1], command)
-               : nvt_fail(err, "unknown option %s; see nvtally %s --help", nvt_refused_word(argv),
-                          command);
+    static const char more[] = ", …";
+    const size_t length = strlen(name);
+    size_t used = 0, listed = 0;
+    for (size_t i = 0; longs[i].name; i++)
+        listed += !strncmp(longs[i].name, name, length) && !options[i].is_hidden;
+    for (size_t i = 0; longs[i].name; i++) {
+        if (strncmp(longs[i].name, name, length) || (listed > 1 && options[i].is_hidden))
+            continue;
+        if (used + strlen(longs[i].name) + strlen(", --") + sizeof(more) > size) {
+            memcpy(out + used, more, sizeof(more));
+            return;
+        }
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s--%s", used ? ", " : "", longs[i].name);
+    }
+}
+
+/* Fill err about a long option that no one option is. */
+static void refuse_name(const char *name, const char *command, const struct nvt_option *options,
+                        struct nvt_error *err)
+{
+    struct tables tables;
+    struct nvt_suggestion suggestion = {.name = name};
+    char matches[300] = "", best[80], hint[128];
+    make_tables(&tables, "", options);
+    list_matches(name, tables.longs, options, matches, sizeof(matches));
+    for (const struct option *at = tables.longs; at->name; at++)
+        nvt_suggest(&suggestion, at->name);
+    if (suggestion.best) {
+        snprintf(best, sizeof(best), "--%s", suggestion.best);
+        suggestion.best = best;
+    }
+    if (*matches)
+        nvt_error_set(err, "option --%s is ambiguous: %s; see nvtally %s --help", name, matches,
+                      command);
+    else
+        nvt_error_set(err, "unknown option --%s%s; see nvtally %s --help", name,
+                      nvt_suggestion_text(&suggestion, hint, sizeof(hint)), command);
+}
+
+int nvt_refused_option(int refused, char **argv, const struct nvt_option *options,
+                       struct nvt_error *err)
+{
+    const char *word = refused_word(argv);
+    const int is_long = !optopt || optopt >= LONG;
+    const char letter[] = {'-', (char)optopt, 0};
+    if (refused == ':')
+        return nvt_fail(err, "option %s needs a value; see nvtally %s --help",
+                        is_long ? word : letter, argv[0]);
+    if (!is_long)
+        return nvt_fail(err, "unknown option %s; see nvtally %s --help", word, argv[0]);
+    char name[sizeof(err->message)]; /* of a character at least, which may be a '=' */
+    snprintf(name, sizeof(name), "%.*s", 1 + (int)strcspn(word + 3, "="), word + 2);
+    if (optopt)
+        return nvt_fail(err, "option --%s takes no value; see nvtally %s --help", name, argv[0]);
+    refuse_name(name, argv[0], options, err);
+    return nvt_failed();
 }

@@ -33,12 +33,13 @@ struct nvt_option {
     void *to;                    /* where `set` puts it, */
     const char *hint;            /* what it adds to errors, */
     int number;                  /* and a bound of it */
+    int is_hidden;               /* --help leaves it out */
 };
 
 /*
  * Do what the options in argv say, one after the other, until one is wrong. `operands` is ":", or "+:" where the first operand ends the
  * options. Returns 0 with optind at the first operand; 1 for --help, with the rest of argv passed over; -1 with err; what getopt_long
- * has refused: '?' an option that is not there, ':' one that lacks its value; or what a setter returned.
+ * has refused: ':' an option that lacks its value, '?' any other; or what a setter returned.
  */
 int nvt_options_parse(int argc, char **argv, const char *operands, const struct nvt_option *options,
                       struct nvt_error *err);
@@ -49,10 +50,12 @@ nvt_set nvt_set_duration;
 /* Setters of the path of an output, `to` points to a const char *; "-" is refused: `hint` says what cannot go to standard output, "a trace". */
 nvt_set nvt_set_file, nvt_set_folder;
 
-/* The word with the option that is not there ('?'). Among several letters getopt_long stays at it until the last. */
-const char *nvt_refused_word(char **argv);
-
-/* Say what nvt_options_parse has refused, '?' or ':', of a command's words. Returns -1, with err filled. */
-int nvt_refused_option(int refused, char **argv, const char *command, struct nvt_error *err);
+/*
+ * Say what nvt_options_parse has refused, '?' or ':', right after it: that an option is unknown (and which one may have been meant), takes no
+ * value or needs one, or which options an abbreviation is of: those that --help lists, and hidden ones where it lists fewer than two.
+ * argv[0] is the command's name. Returns -1, with err filled.
+ */
+int nvt_refused_option(int refused, char **argv, const struct nvt_option *options,
+                       struct nvt_error *err);
 
 #endif

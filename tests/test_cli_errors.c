@@ -219,9 +219,28 @@ static void test_help_of_every_command(void **state)
 static void test_unknown_option(void **state)
 {
     struct commands *commands = *state;
+    char needle[128];
     for (size_t i = 0; i < commands->count; i++) {
         const char *const argv[] = {"nvtally", commands->of[i]->name, "--no-such-option", NULL};
-        expect_failure(argv, "no-such-option");
+        snprintf(needle, sizeof(needle), "unknown option --no-such-option; see nvtally %s --help",
+                 argv[1]);
+        expect_failure(argv, needle);
+    }
+    static const char *const wrong[][3] = {
+        {"stats", "--f", "--f is ambiguous: --format, --filter-time, --filter-nvtx"},
+        {"view", "--f", "option --f is ambiguous: --f"},
+        {"stats", "--wide=1", "option --wide takes no value; see nvtally stats --help"},
+        {"stats", "--formta", "--formta (did you mean '--format'?); see nvtally stats --help"},
+        {"record", "--trac", "option --trac is ambiguous: --trace, --trace-fork-before-exec;"},
+        {"record", "--py", "option --py is ambiguous: --python, --pytorch; see"},
+        {"run", "--repaet", "unknown option --repaet (did you mean '--repeat'?)"},
+        {"info", "--jsno", "unknown option --jsno (did you mean '--json'?)"},
+        {"info", "--json=x", "option --json takes no value; see nvtally info --help"},
+        {"ctl", "--session", "option --session needs a value; see nvtally ctl --help"},
+        {"env", "--wath", "unknown option --wath (did you mean '--watch'?)"}};
+    for (size_t i = 0; i < NVT_COUNT_OF(wrong); i++) {
+        const char *const argv[] = {"nvtally", wrong[i][0], wrong[i][1], NULL};
+        expect_failure(argv, wrong[i][2]);
     }
 }
 

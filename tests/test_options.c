@@ -33,29 +33,34 @@ static int take_other(const struct nvt_option *option, const char *value, struct
     return take(option, value, err);
 }
 
-/* Parse words of one line with single blanks. */
 static struct request parsed;
+static const struct nvt_option options[] = {
+    {"wide", .flag = &parsed.flag},
+    {"some", 's', .choice = &parsed.choice, .number = 7},
+    {"none", .choice = &parsed.choice, .number = 0},
+    {"text", 't', .text = &parsed.text},
+    {"file", .set = nvt_set_file, .to = &parsed.file, .hint = "a test"},
+    {"folder", .set = nvt_set_folder, .to = &parsed.file, .hint = "a test"},
+    {"axis-a", .set = take, .to = parsed.taken},
+    {"axis-b", .set = take, .to = parsed.taken},
+    {"other-a", .set = take, .to = parsed.taken},
+    {"other-b", .set = take_other, .to = parsed.taken},
+    {"other-hidden", .text = &parsed.text, .is_hidden = 1},
+    {"numbered-a", .set = take, .to = parsed.taken, .number = 1},
+    {"numbered-b", .set = take, .to = parsed.taken, .number = 2},
+    {"maybe", 'm', .set = take, .takes = NVT_MAYBE_VALUE, .to = parsed.taken},
+    {"bare", .set = take, .takes = NVT_NO_VALUE, .to = parsed.taken},
+    {"bare-hidden", .flag = &parsed.flag, .is_hidden = 1},
+    {"last", .set = nvt_set_duration, .to = &parsed.ns, .hint = "2s"},
+    {"unseen-a", .flag = &parsed.flag, .is_hidden = 1},
+    {"unseen-b", .text = &parsed.text, .is_hidden = 1},
+    {0}};
+
+/* Parse words of one line with single blanks. */
 static char words[256], *arguments[32];
 static struct nvt_error err;
 static int parse(const char *operands, const char *line)
 {
-    const struct nvt_option options[] = {
-        {"wide", .flag = &parsed.flag},
-        {"some", 's', .choice = &parsed.choice, .number = 7},
-        {"none", .choice = &parsed.choice, .number = 0},
-        {"text", 't', .text = &parsed.text},
-        {"file", .set = nvt_set_file, .to = &parsed.file, .hint = "a test"},
-        {"folder", .set = nvt_set_folder, .to = &parsed.file, .hint = "a test"},
-        {"axis-a", .set = take, .to = parsed.taken},
-        {"axis-b", .set = take, .to = parsed.taken},
-        {"other-a", .set = take, .to = parsed.taken},
-        {"other-b", .set = take_other, .to = parsed.taken},
-        {"numbered-a", .set = take, .to = parsed.taken, .number = 1},
-        {"numbered-b", .set = take, .to = parsed.taken, .number = 2},
-        {"maybe", 'm', .set = take, .takes = NVT_MAYBE_VALUE, .to = parsed.taken},
-        {"bare", .set = take, .takes = NVT_NO_VALUE, .to = parsed.taken},
-        {"last", .set = nvt_set_duration, .to = &parsed.ns, .hint = "2s"},
-        {0}};
     int count = 0;
     parsed = (struct request){.choice = 1};
     err = (struct nvt_error)NVT_ERROR_INIT;
@@ -102,9 +107,9 @@ static void help_may_be_in_the_table(void **state)
     (void)state;
     char taken[128] = "";
     char *argv[] = {"name", "--hel=x", "-h", NULL};
-    const struct nvt_option options[] = {
+    const struct nvt_option own[] = {
         {"help", 'h', .set = take, .takes = NVT_MAYBE_VALUE, .to = taken}, {0}};
-    assert_int_equal(nvt_options_parse(3, argv, "+:", options, &err), 0);
+    assert_int_equal(nvt_options_parse(3, argv, "+:", own, &err), 0);
     assert_string_equal(taken, "help=x;help=nothing;");
 }
 
@@ -165,33 +170,76 @@ static void abbreviations_are_of_one(void **state)
     assert_int_equal(parsed.flag, 1);
 }
 
-static void refused_words_are_named(void **state)
+static void refusals_say_what_is_wrong(void **state)
 {
     (void)state;
-    static const struct {
-        const char *line, *word;
-        int status;
-    } cases[] = {{"name one --no-such", "--no-such", '?'},
-                 {"name --wide=3 -sx", "--wide=3", '?'},
-                 {"name -x", "-x", '?'},
-                 {"name one -sxy", "-sxy", '?'},
-                 {"name --wide -wq", "-wq", '?'},
-                 {"name -t value -vq", "-vq", '?'},
-                 {"name -é", "-é", '?'},
-                 {"name --none -é", "-é", '?'},
-                 {"name one --text", "--text", ':'},
-                 {"name one -t", "-t", ':'}};
+    static const char *const cases[][2] = {
+        {"name one --no-such", "unknown option --no-such"},
+        {"name --no-such=--wide one", "unknown option --no-such"},
+        {"name --=3", "unknown option --=3"},
+        {"name --é", "unknown option --é"},
+        {"name -x", "unknown option -x"},
+        {"name one -sxy", "unknown option -sxy"},
+        {"name --wide -wq", "unknown option -wq"},
+        {"name -t value -vq", "unknown option -vq"},
+        {"name -é", "unknown option -é"},
+        {"name --none -é", "unknown option -é"},
+        {"name --wide=3 -sx", "option --wide takes no value"},
+        {"name --wid= one", "option --wid takes no value"},
+        {"name --bare=3", "option --bare takes no value"},
+        {"name --help=-x -h", "option --help takes no value"},
+        {"name one --text", "option --text needs a value"},
+        {"name one --te", "option --te needs a value"},
+        {"name one -t", "option -t needs a value"},
+        {"name one -st", "option -t needs a value"},
+        {"name --f x", "option --f is ambiguous: --file, --folder"},
+        {"name --f=x", "option --f is ambiguous: --file, --folder"},
+        {"name --n", "option --n is ambiguous: --none, --numbered-a, --numbered-b"},
+        {"name --oth x", "option --oth is ambiguous: --other-a, --other-b"},
+        {"name --bar", "option --bar is ambiguous: --bare, --bare-hidden"},
+        {"name --un x", "option --un is ambiguous: --unseen-a, --unseen-b"},
+        {"name --wdie", "unknown option --wdie (did you mean '--wide'?)"},
+        {"name --fodler=x", "unknown option --fodler (did you mean '--folder'?)"},
+        {"name --hlep", "unknown option --hlep (did you mean '--help'?)"},
+        {"name --ab", "unknown option --ab"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const int refused = parse(":", cases[i].line);
-        char says[100];
-        assert_int_equal(refused, cases[i].status);
-        snprintf(says, sizeof(says),
-                 refused == ':' ? "%s needs a value; see nvtally stats --help"
-                                : "unknown option %s; see nvtally stats --help",
-                 cases[i].word);
-        assert_int_equal(nvt_refused_option(refused, arguments, "stats", &err), -1);
+        const int refused = parse(":", cases[i][0]);
+        char says[200];
+        assert_int_equal(refused, strstr(cases[i][1], "needs") ? ':' : '?');
+        snprintf(says, sizeof(says), "%s; see nvtally name --help", cases[i][1]);
+        assert_int_equal(nvt_refused_option(refused, arguments, options, &err), -1);
         assert_string_equal(err.message, says);
     }
+}
+
+/* What does not fit is left out, so that the message has its end. */
+static void long_refusals_are_cut(void **state)
+{
+    (void)state;
+    enum { MANY = 60 };
+    struct nvt_option many[MANY + 1] = {{0}};
+    char names[MANY][32], long_name[300], *argv[] = {"name", "--ma", NULL};
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof(names[i]), "many-%0*d", 1 + i % 9, i);
+        many[i] = (struct nvt_option){names[i], .flag = &parsed.flag};
+    }
+    for (int count = MANY; count > 1; count--) {
+        many[count] = (struct nvt_option){0};
+        assert_int_equal(nvt_options_parse(2, argv, ":", many, &err), '?');
+        assert_int_equal(nvt_refused_option('?', argv, many, &err), -1);
+        assert_non_null(strstr(err.message, "option --ma is ambiguous: --many-0, --many-01"));
+        assert_non_null(strstr(err.message, "; see nvtally name --help"));
+        assert_int_equal(!strstr(err.message, names[count - 1]), !!strstr(err.message, ", …;"));
+        assert_true(count > 3 || !strstr(err.message, "…"));
+        assert_true(count < MANY || strstr(err.message, "…"));
+    }
+    memset(long_name, 'x', sizeof(long_name));
+    memcpy(long_name, "--", 2);
+    long_name[sizeof(long_name) - 1] = 0;
+    argv[1] = long_name;
+    assert_int_equal(nvt_options_parse(2, argv, ":", many, &err), '?');
+    assert_int_equal(nvt_refused_option('?', argv, many, &err), -1);
+    assert_non_null(strstr(err.message, long_name));
 }
 
 int main(void)
@@ -204,7 +252,8 @@ int main(void)
         cmocka_unit_test(what_is_wrong_ends_them),
         cmocka_unit_test(help_ends_them),
         cmocka_unit_test(abbreviations_are_of_one),
-        cmocka_unit_test(refused_words_are_named),
+        cmocka_unit_test(refusals_say_what_is_wrong),
+        cmocka_unit_test(long_refusals_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
