@@ -40,3 +40,12 @@ void kit_find_one(struct maker *maker, const struct nvt_rule *rule, double cost_
     assert_true(fabs(findings.items[0].cost_ns - cost_ns) < 1);
     free(findings.items);
 }
+
+size_t kit_rules(unsigned some, unsigned without)
+{
+    size_t count, found = 0;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    for (size_t i = 0; i < count; i++)
+        found += (!some || rules[i]->needs & some) && !(rules[i]->needs & without);
+    return found;
+}

@@ -441,6 +441,24 @@ static const struct trouble {
 
 #define TROUBLES NVT_COUNT_OF(troubles)
 
+/* Rules whose findings point at fewer moments than three. */
+static const struct {
+    const struct nvt_rule *rule;
+    uint32_t moments;
+} pointing[] = {{&nvt_rule_cold, 1},
+                {&nvt_rule_held, 1},
+                {&nvt_rule_warmup, 2},
+                {&nvt_rule_dram, 1},
+                {&nvt_rule_pcie, 1}};
+
+static uint32_t moments_of(const struct nvt_rule *rule)
+{
+    for (size_t i = 0; i < NVT_COUNT_OF(pointing); i++)
+        if (pointing[i].rule == rule)
+            return pointing[i].moments;
+    return NVT_MOMENTS;
+}
+
 static struct nvt_findings apply(const struct nvt_rule *rule, const struct program *program)
 {
     struct nvt_input_trace trace = {.trace = make_program(program)};
@@ -470,21 +488,22 @@ static void each_rule_finds_its_trouble(void **state)
             assert_non_null(strstr(finding->evidence, "; counted in the last 16 of 32 iterations"));
         assert_true(finding->cost_ns > 0 || finding->cost_bytes > 0);
         assert_true(finding->evidence[0] && finding->remedy[0] && finding->where[0]);
-        const int has_one =
-            troubles[i].rule == &nvt_rule_held || troubles[i].rule == &nvt_rule_cold ||
-            troubles[i].rule == &nvt_rule_dram || troubles[i].rule == &nvt_rule_pcie;
-        assert_int_equal(finding->moment_count, has_one                                ? 1
-                                                : troubles[i].rule == &nvt_rule_warmup ? 2
-                                                                                       : 3);
+        assert_int_equal(finding->moment_count, moments_of(troubles[i].rule));
         free(findings.items);
     }
+}
+
+static int is_given(const struct program *program)
+{
+    static const struct program none;
+    return memcmp(program, &none, sizeof(none)) != 0;
 }
 
 static void each_rule_is_silent_just_below(void **state)
 {
     (void)state;
     for (size_t i = 0; i < TROUBLES; i++)
-        for (size_t j = 0; j < 3 && (!j || troubles[i].has_not[j].kernels); j++) {
+        for (size_t j = 0; j < 3 && (!j || is_given(&troubles[i].has_not[j])); j++) {
             struct nvt_findings findings = apply(troubles[i].rule, &troubles[i].has_not[j]);
             if (findings.count)
                 fail_msg("%s, %zu: %s; %s", troubles[i].rule->cause, j, findings.items[0].what,

@@ -1,7 +1,8 @@
 /*
  * Diagnosis: findings, each with what it costs, the evidence, where to look, a remedy and how sure
  * it is. A new rule is one new file analyze/findings/<name>.c, which defines nvt_rule_<name>, and
- * its name in NVT_RULES; the shortest one to copy is findings/copies.c.
+ * its name in NVT_RULES; docs/adding.md says what else it needs. The shortest one to copy is
+ * findings/stalled.c, of those that compare runs findings/crossing.c.
  *
  * A rule must be silent on a trace that has not its trouble: its thresholds are stated in the rule
  * itself, each with its reason (`threshold`), and tests/test_diagnose*.c has for every rule a trace
