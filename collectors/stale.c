@@ -38,15 +38,30 @@ static int is_ours_alone(int descriptor)
     return !fstat(descriptor, &status) && status.st_uid == geteuid() && !(status.st_mode & 077);
 }
 
-int nvt_process_is(int pid, uint64_t start)
+/* Whether a process lives, and when it started: 0 where that cannot be read. */
+static int look_at(int pid, uint64_t *started)
 {
+    struct nvt_process_stat stat;
+    *started = 0;
     if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
         return 0;
-    struct nvt_process_stat stat;
     if (nvt_process_stat(pid, &stat))
         return 1;
+    *started = stat.started;
     /* One that nobody has waited for has ended all the same. */
-    return stat.state != 'Z' && stat.state != 'X' && stat.started == start;
+    return stat.state != 'Z' && stat.state != 'X';
+}
+
+int nvt_process_is(int pid, uint64_t start)
+{
+    uint64_t started;
+    return look_at(pid, &started) && (!started || started == start);
+}
+
+int nvt_process_lives(int pid)
+{
+    uint64_t started;
+    return look_at(pid, &started);
 }
 
 /* As it is now, into *page. */

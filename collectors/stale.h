@@ -30,9 +30,6 @@ uint64_t nvt_process_start(int pid);
 int nvt_process_is(int pid, uint64_t start);
 
 /* Whether a process of that number lives, whenever it started. */
-static inline int nvt_process_lives(int pid)
-{
-    return nvt_process_is(pid, nvt_process_start(pid));
-}
+int nvt_process_lives(int pid);
 
 #endif

@@ -19,29 +19,16 @@ int nvt_process_stat(pid_t process, struct nvt_process_stat *stat)
     if (descriptor >= 0)
         close(descriptor);
     text[length > 0 ? length : 0] = 0;
-    *stat = (struct nvt_process_stat){0};
     /* The second field is the name in brackets, which may hold anything. */
-    const char *at = strrchr(text, ')');
-    at = at ? strchr(at, ' ') : NULL;
-    for (int field = STATE; at; field++, at = strchr(at + 1, ' '))
-        switch (field) {
-        case STATE:
-            stat->state = at[1];
-            break;
-        case STARTED:
-            stat->started = strtoull(at, NULL, 10);
-            break;
-        case ARGUMENTS:
-            stat->arguments = strtoull(at, NULL, 10);
-            break;
-        case ARGUMENTS_END:
-            stat->arguments_end = strtoull(at, NULL, 10);
-            break;
-        case ENVIRONMENT:
-            stat->environment = strtoull(at, NULL, 10);
-            break;
-        default:
-            break;
-        }
+    uint64_t numbers[ENVIRONMENT + 1] = {0};
+    const char *name_end = strrchr(text, ')'), *state = name_end ? strchr(name_end, ' ') : NULL;
+    const char *at = state;
+    for (int field = STATE; at && field <= ENVIRONMENT; field++, at = strchr(at + 1, ' '))
+        numbers[field] = strtoull(at, NULL, 10);
+    *stat = (struct nvt_process_stat){.state = (char)(state ? state[1] : 0),
+                                      .started = numbers[STARTED],
+                                      .arguments = numbers[ARGUMENTS],
+                                      .arguments_end = numbers[ARGUMENTS_END],
+                                      .environment = numbers[ENVIRONMENT]};
     return stat->state ? 0 : -1;
 }
