@@ -102,10 +102,10 @@ size_t nvt_command_note_lines(const struct nvt_input *input)
 int nvt_command_options(int argc, char **argv, const struct nvt_option *options, const char *usage,
                         struct nvt_error *err)
 {
-    const int status = nvt_options_parse(argc, argv, ":", options, err);
+    const int status = nvt_options_read(argc, argv, ":", options, err);
     if (status == 1)
         fputs(usage, stdout);
-    return status > 1 ? nvt_refused_option(status, argv, options, err) : status;
+    return status;
 }
 
 int nvt_set_format(const struct nvt_option *option, const char *value, struct nvt_error *err)

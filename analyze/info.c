@@ -83,15 +83,13 @@ int nvt_cmd_info(int argc, char **argv)
     const struct nvt_option options[] = {{"json", .flag = &json}, {"peak", .flag = &peak}, {0}};
     struct nvt_probe_item items[NVT_PROBE_MAX];
     struct nvt_error err = NVT_ERROR_INIT;
-    const int status = nvt_options_parse(argc, argv, "+:", options, &err);
+    const int status = nvt_options_read(argc, argv, "+:", options, &err);
     if (status == 1) {
         fputs(usage_text, stdout);
         return 0;
     }
-    if (status) {
-        (void)nvt_refused_option(status, argv, options, &err);
+    if (status)
         return nvt_message_error(stderr, &err);
-    }
     if (optind < argc) {
         nvt_message(stderr,
                     "info describes this machine and takes no argument, but got '%s'; of a trace: "

@@ -478,11 +478,11 @@ static int parse(int argc, char **argv, struct ctl *ctl, struct nvt_error *err)
         {"key", .text = &ctl->wish.key},
         {0}};
     ctl->format = nvt_format_find("table");
-    const int status = nvt_options_parse(argc, argv, ":", options, err);
+    const int status = nvt_options_read(argc, argv, ":", options, err);
     if (status == 1)
         fputs(usage_text, stdout);
     if (status)
-        return status > 1 ? nvt_refused_option(status, argv, options, err) : status;
+        return status;
     return nvt_ctl_far_check(&ctl->wish, err) ? -1
                                               : take_words(ctl, argc - optind, argv + optind, err);
 }

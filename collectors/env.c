@@ -293,11 +293,11 @@ static int parse(int argc, char **argv, struct env *env, struct nvt_error *err)
     env->standing.is_standing = 1;
     env->standing.trace = NVT_TRACE_NVTX | NVT_TRACE_KERNEL;
     env->ring_bytes = 1u << 20;
-    const int status = nvt_options_parse(argc, argv, "+:", options, err);
+    const int status = nvt_options_read(argc, argv, "+:", options, err);
     if (status == 1)
         fputs(usage_text, stdout);
     if (status)
-        return status > 1 ? nvt_refused_option(status, argv, options, err) : status;
+        return status;
     if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
         return nvt_fail(err, "env: '%s' is one word too many; a command stands behind --",
                         argv[optind]);

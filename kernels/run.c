@@ -264,11 +264,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 {
     make_options(request);
     set_bare_flags(request, argc, argv);
-    const int status = nvt_options_parse(argc, argv, ":", request->options, err);
+    const int status = nvt_options_read(argc, argv, ":", request->options, err);
     if (status == 1)
         nvt_run_help(argv[optind]);
     if (status)
-        return status > 1 ? nvt_refused_option(status, argv, request->options, err) : status;
+        return status;
     if (find_workload(request, argv[optind], err))
         return -1;
     if (optind + 1 < argc)

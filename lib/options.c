@@ -188,3 +188,10 @@ int nvt_refused_option(int refused, char **argv, const struct nvt_option *option
     refuse_name(name, argv[0], options, err);
     return nvt_failed();
 }
+
+int nvt_options_read(int argc, char **argv, const char *operands, const struct nvt_option *options,
+                     struct nvt_error *err)
+{
+    const int status = nvt_options_parse(argc, argv, operands, options, err);
+    return status > 1 ? nvt_refused_option(status, argv, options, err) : status;
+}

@@ -58,4 +58,9 @@ nvt_set nvt_set_file, nvt_set_folder;
 int nvt_refused_option(int refused, char **argv, const struct nvt_option *options,
                        struct nvt_error *err);
 
+/* nvt_options_parse, and what it refused is said: 0 with optind at the first operand, 1 for --help, -1 with err. For tables whose setters
+ * return nothing else than 0 and -1. */
+int nvt_options_read(int argc, char **argv, const char *operands, const struct nvt_option *options,
+                     struct nvt_error *err);
+
 #endif
