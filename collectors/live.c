@@ -121,6 +121,17 @@ static int close_part(struct nvt_live *live, int64_t *open_ns, char *text, size_
     return write_parts(live, from, to, text, size);
 }
 
+/* What is still in buffers goes to the file, and the moment on both clocks. */
+static void save(struct nvt_recorder *recorder)
+{
+    uint64_t taken;
+    nvt_recorder_look(recorder);
+    nvt_recorder_drain(recorder, &taken);
+    nvt_recorder_note_waits(recorder);
+    recorder->next_flush = recorder->next_clock = 0;
+    nvt_recorder_housekeeping(recorder);
+}
+
 static int turn(struct nvt_live *live, int opens, char *text, size_t size)
 {
     struct nvt_recorder *recorder = live->recorder;
@@ -148,6 +159,7 @@ static int turn(struct nvt_live *live, int opens, char *text, size_t size)
     }
     if (close_part(live, &since, text, size))
         return -1;
+    save(recorder); /* who has the answer finds in the trace what it says */
     snprintf(text, size, "stopped: %s were recorded to %s", NVT_TIME((double)since), live->trace);
     return 0;
 }
@@ -246,18 +258,12 @@ static uint64_t ticks_ago(const struct nvt_recorder *recorder, int64_t ns)
     return now - nvt_output_ticks(recorder->output, recorder->clock, ns);
 }
 
-/* What is still in buffers goes to the file, and the moment on both clocks. */
 static int flush(struct nvt_live *live, const char *words, char *text, size_t size)
 {
     struct nvt_recorder *recorder = live->recorder;
     struct stat status;
     const uint64_t since = ticks_ago(recorder, strtoll(words, NULL, 10));
-    uint64_t taken;
-    nvt_recorder_look(recorder);
-    nvt_recorder_drain(recorder, &taken);
-    nvt_recorder_note_waits(recorder);
-    recorder->next_flush = recorder->next_clock = 0;
-    nvt_recorder_housekeeping(recorder);
+    save(recorder);
     if (stat(live->trace, &status)) {
         snprintf(text, size, "%s: %s", live->trace, strerror(errno));
         return -1;

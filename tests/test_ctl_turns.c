@@ -161,6 +161,36 @@ static void parts_have_a_gap(void **state)
     nvt_trace_free(trace);
 }
 
+/* "recorded in 2 parts, 850 ms, on request": that time, ns. */
+static int64_t said_recorded(const char *out)
+{
+    static const char text[] = "recorded in 2 parts, ";
+    const char *at = strstr(out, text);
+    char *unit = NULL;
+    const double value = at ? strtod(at + sizeof(text) - 1, &unit) : 0;
+    return at ? (int64_t)(value * (!strncmp(unit, " ms", 3)  ? 1e6
+                                   : !strncmp(unit, " s", 2) ? 1e9
+                                                             : 1))
+              : -1;
+}
+
+/* Once `stop` has answered, the trace has all of the part, and says how long it was; one under way lasts until where the trace ends. */
+static void the_trace_is_up_to_date(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        play("play; c start; p range one; c stop; \"$0\" stats -f csv -r nvtx_sum t.nvt; c start; "
+             "sleep 0.5; p range two; c stop; \"$0\" stats -r nvtx_sum t.nvt 2>&1; finish");
+    expect(&result, ",:one\n");
+    expect(&result, " two\n");
+    assert_in_range(said_recorded(result.out), 500000000, INT64_MAX);
+    cli_result_free(&result);
+    result = play("play; c start; c stop; c start; sleep 0.5; p range two; c dump; kill -9 "
+                  "$recorder; \"$0\" stats -r nvtx_sum t.nvt 2>&1; finish");
+    assert_in_range(said_recorded(result.out), 500000000, INT64_MAX);
+    cli_result_free(&result);
+}
+
 /* Two recorders, one is killed: what the other has is said, and what the killed one has lost. */
 static void a_recorder_is_killed(void **state)
 {
@@ -204,6 +234,7 @@ int main(void)
         cmocka_unit_test(no_such_range),
         cmocka_unit_test(others_ask_meanwhile),
         cmocka_unit_test(parts_have_a_gap),
+        cmocka_unit_test(the_trace_is_up_to_date),
         cmocka_unit_test(a_recorder_is_killed),
         cmocka_unit_test(variables_are_no_recording),
     };

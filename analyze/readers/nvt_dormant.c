@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/quantity_text.h"
 #include "../model/layout.h"
 #include "../model/recorded_parts.h"
 
@@ -171,14 +172,33 @@ static void note_parts(struct nvt_trace *trace, const char *recorded, size_t cou
         nvt_trace_note(trace, "recorded in %s, on request: %s", recorded, iterations);
 }
 
+/* "2 parts, 3.4 s". The fact says it of parts that were ended; how long one under way is, in a copy or where the recorder was killed,
+ * the trace's end says. */
+#define RECORDED_TEXT 64
+static const char *recorded_text(const struct nvt_trace *trace, char out[RECORDED_TEXT])
+{
+    const char *recorded = nvt_trace_meta(trace, "recorded");
+    char name[32], *end = NULL;
+    double ns = 0;
+    snprintf(name, sizeof(name), "part %lu", strtoul(recorded, NULL, 10));
+    const char *last = nvt_trace_meta(trace, name);
+    if (!last || !strtoull(last, &end, 10) || strtoull(end, NULL, 10))
+        return recorded;
+    for (uint32_t i = 0; i < trace->parts.count; i++)
+        ns += (double)(trace->parts.end[i] - trace->parts.start[i]);
+    snprintf(out, RECORDED_TEXT, "%.*s, %s", (int)strcspn(recorded, ","), recorded, NVT_TIME(ns));
+    return out;
+}
+
 int nvt_file_end_parts(struct nvt_file_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
-    const char *recorded = nvt_trace_meta(trace, "recorded");
+    char recorded[RECORDED_TEXT];
     const char *budget = nvt_trace_meta(trace, "budget");
     const char *use = nvt_trace_meta(trace, "budget use");
-    if (!recorded || !trace->parts.count)
+    if (!nvt_trace_meta(trace, "recorded") || !trace->parts.count)
         return 0;
+    const char *text = recorded_text(trace, recorded);
     end_ranges(trace);
     if (trim_parts(trace, nvt_file_time(reader, reader->samples[reader->sample_count - 1].ticks)))
         return -1;
@@ -187,6 +207,6 @@ int nvt_file_end_parts(struct nvt_file_reader *reader)
                        "record --budget %s: %s. What follows is of the recorded iterations alone",
                        budget, use);
     else if (!budget)
-        note_parts(trace, recorded, trace->parts.count);
+        note_parts(trace, text, trace->parts.count);
     return 0;
 }
