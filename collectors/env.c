@@ -70,14 +70,6 @@ struct env {
 
 /* --- the session ------------------------------------------------------------------------------- */
 
-static uint32_t slots_of(uint64_t bytes)
-{
-    uint32_t slots = 1024;
-    while (slots < (1u << 26) && (uint64_t)slots * 2 * sizeof(struct nvt_slot) <= bytes)
-        slots *= 2;
-    return slots;
-}
-
 /* Who keeps it: a shell that evaluates what we print, or what we become. */
 static int make_in(struct env *env, const char *place)
 {
@@ -103,7 +95,7 @@ static int make(struct env *env, struct nvt_error *err)
 {
     const char *wish = getenv("NVTALLY_TMPDIR");
     const char *places[] = {wish, "/dev/shm", getenv("TMPDIR"), "/tmp"};
-    env->standing.slots = slots_of(env->ring_bytes);
+    env->standing.slots = nvt_ring_slots_of(env->ring_bytes);
     for (size_t i = 0; i < NVT_COUNT_OF(places); i++) {
         char place[PATH_MAX];
         if (!places[i] || !*places[i] || !realpath(places[i], place))

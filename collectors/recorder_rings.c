@@ -91,14 +91,6 @@ int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
     return nvt_fail(err, "no private folder can be made in /dev/shm or /tmp: %s", strerror(errno));
 }
 
-static uint32_t slots_of(uint64_t bytes)
-{
-    uint32_t slots = 1024;
-    while (slots < (1u << 26) && (uint64_t)slots * 2 * sizeof(struct nvt_slot) <= bytes)
-        slots *= 2;
-    return slots;
-}
-
 static uint64_t pid_space(void)
 {
     struct stat status;
@@ -132,7 +124,7 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     recorder->control->recorder = getpid();
     recorder->control->clock = recorder->clock;
     recorder->control->on_full = (uint32_t)options->on_full;
-    recorder->control->slots = slots_of(options->ring_bytes);
+    recorder->control->slots = nvt_ring_slots_of(options->ring_bytes);
     recorder->control->trace = options->trace;
     nvt_record_window_prepare(recorder->control, options->delay_ns, options->duration_ns);
     if (options->is_dormant)

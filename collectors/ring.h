@@ -270,6 +270,15 @@ struct nvt_slot {
     _Atomic uint64_t word; /* zero: nothing here yet */
 };
 
+/* Slots of a ring of so many bytes at most: a power of two, 1024 at least. */
+static inline uint32_t nvt_ring_slots_of(uint64_t bytes)
+{
+    uint32_t slots = 1024;
+    while (slots < (1u << 26) && (uint64_t)slots * 2 * sizeof(struct nvt_slot) <= bytes)
+        slots *= 2;
+    return slots;
+}
+
 #define NVT_WORD(kind, flags, extra, domain, value)                                                \
     ((uint64_t)(kind) | (uint64_t)(flags) << 8 | (uint64_t)(extra) << 16 |                         \
      (uint64_t)(domain) << 32 | (uint64_t)(value) << 48)

@@ -32,12 +32,6 @@ static int is_session_name(const char *name)
            strlen(name) == strlen(NVT_SESSION_PREFIX) + 6;
 }
 
-static int is_ours_alone(int descriptor)
-{
-    struct stat status;
-    return !fstat(descriptor, &status) && status.st_uid == geteuid() && !(status.st_mode & 077);
-}
-
 /* Whether a process lives, and when it started: 0 where that cannot be read. */
 static int look_at(int pid, uint64_t *started)
 {
@@ -93,7 +87,7 @@ static int is_left(const struct nvt_control *page, int control, const char *path
 static int is_abandoned(int control, const char *path)
 {
     struct nvt_control *page = malloc(sizeof(*page));
-    const int is = page && is_ours_alone(control) && says_abandoned(control, page) &&
+    const int is = page && nvt_is_ours_alone(control) && says_abandoned(control, page) &&
                    is_left(page, control, path) && !flock(control, LOCK_EX | LOCK_NB) &&
                    says_abandoned(control, page);
     free(page);
@@ -123,7 +117,7 @@ static void remove_contents(int folder)
 static int is_old(int folder)
 {
     struct stat status;
-    return is_ours_alone(folder) && !fstat(folder, &status) &&
+    return nvt_is_ours_alone(folder) && !fstat(folder, &status) &&
            time(NULL) - status.st_mtime > OLD_SECONDS;
 }
 
@@ -134,9 +128,9 @@ static void consider(const char *where, int place, const char *name)
     int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
-    int control = is_ours_alone(folder) ? openat(folder, NVT_CONTROL_NAME,
-                                                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-                                        : -1;
+    int control = nvt_is_ours_alone(folder) ? openat(folder, NVT_CONTROL_NAME,
+                                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                                            : -1;
     if (control >= 0 && is_abandoned(control, path)) {
         remove_contents(folder);
         unlinkat(place, name, AT_REMOVEDIR);

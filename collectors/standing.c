@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../lib/clock.h"
+#include "../lib/folder.h"
 #include "ring.h"
 
 /* The end of "/dev/shm/nvtally-XXXXXX", with which the variable of such a session begins; NULL: it does not. */
@@ -161,12 +162,6 @@ static int read_wishes(const struct nvt_standing *standing, struct nvt_control *
 
 /* --- the page ----------------------------------------------------------------------------------- */
 
-static int is_ours_alone(int folder)
-{
-    struct stat status;
-    return !fstat(folder, &status) && status.st_uid == geteuid() && !(status.st_mode & 077);
-}
-
 static int describe(const struct nvt_standing *standing, int32_t holder, uint64_t holder_start,
                     struct nvt_control *page)
 {
@@ -217,7 +212,7 @@ int nvt_standing_make(const struct nvt_standing *standing, int32_t holder, uint6
     const int folder = open(standing->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return -1;
-    int status = is_ours_alone(folder) ? 0 : -1;
+    int status = nvt_is_ours_alone(folder) ? 0 : -1;
     errno = EPERM;
     if (!status && faccessat(folder, NVT_CONTROL_NAME, F_OK, 0)) {
         memset(&page, 0, sizeof(page));

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "../../lib/grow.h"
-#include "../../lib/os_calls.h"
 #include "../model/batches.h"
 #include "../model/loop_names.h"
 #include "../model/named_iterations.h"
+#include "../model/os_names.h"
 #include "../model/recorded_parts.h"
 #include "open_items.h"
 
@@ -148,18 +148,17 @@ static int take_ranges(struct walk *walk, enum nvt_run_part part)
 static int take_locks(struct walk *walk)
 {
     const struct nvt_os_calls *calls = &walk->trace->os_calls;
+    struct nvt_os_names names = {0};
     struct spans spans = {NULL, 0};
     int failed = 0;
     for (uint32_t i = 0; i < calls->count && !failed; i++) {
-        const struct nvt_os_call_info *info =
-            calls->thread[i] == walk->time->thread
-                ? nvt_os_call_find(nvt_name(walk->trace, calls->name[i]))
-                : NULL;
-        if (!info || info->kind != NVT_OS_LOCKS)
+        if (calls->thread[i] != walk->time->thread ||
+            nvt_os_names_kind(&names, walk->trace, calls->name[i]) != NVT_OS_LOCKS)
             continue;
         failed = add_span(&spans, calls->start[i], calls->end[i]);
         walk->time->count[NVT_RUN_LOCKS]++;
     }
+    nvt_os_names_free(&names);
     return take(walk->time, NVT_RUN_LOCKS, &spans, &walk->taken) || failed;
 }
 
