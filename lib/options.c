@@ -170,6 +170,26 @@ static void refuse_name(const char *name, const char *command, const struct nvt_
                       nvt_suggestion_text(&suggestion, hint, sizeof(hint)), command);
 }
 
+/* Fill err about a letter that no option has: of a name behind one dash, or a '=' behind one that takes no value. */
+static void refuse_letter(const char *word, const char *command, const struct nvt_option *options,
+                          struct nvt_error *err)
+{
+    struct tables tables;
+    const size_t length = strcspn(word + 1, "=");
+    make_tables(&tables, "", options);
+    for (const struct option *at = tables.longs; at->name; at++)
+        if (length > 1 && strlen(at->name) == length && !memcmp(at->name, word + 1, length)) {
+            nvt_error_set(err, "unknown option %s (did you mean '--%s'?); see nvtally %s --help",
+                          word, at->name, command);
+            return;
+        }
+    if (optopt == '=' && length)
+        nvt_error_set(err, "option -%c takes no value; see nvtally %s --help", word[length],
+                      command);
+    else
+        nvt_error_set(err, "unknown option %s; see nvtally %s --help", word, command);
+}
+
 int nvt_refused_option(int refused, char **argv, const struct nvt_option *options,
                        struct nvt_error *err)
 {
@@ -179,8 +199,10 @@ int nvt_refused_option(int refused, char **argv, const struct nvt_option *option
     if (refused == ':')
         return nvt_fail(err, "option %s needs a value; see nvtally %s --help",
                         is_long ? word : letter, argv[0]);
-    if (!is_long)
-        return nvt_fail(err, "unknown option %s; see nvtally %s --help", word, argv[0]);
+    if (!is_long) {
+        refuse_letter(word, argv[0], options, err);
+        return nvt_failed();
+    }
     char name[sizeof(err->message)]; /* of a character at least, which may be a '=' */
     snprintf(name, sizeof(name), "%.*s", 1 + (int)strcspn(word + 3, "="), word + 2);
     if (optopt)
