@@ -185,6 +185,10 @@ static void the_trace_is_up_to_date(void **state)
     expect(&result, " two\n");
     assert_in_range(said_recorded(result.out), 500000000, INT64_MAX);
     cli_result_free(&result);
+    result = play("play; c start; p range one; c stop; c start; sleep 0.5; c stop; finish; \"$0\" "
+                  "stats -r nvtx_sum t.nvt 2>&1");
+    expect(&result, "is left out. Nothing began or ended in the last part (");
+    cli_result_free(&result);
     result = play("play; c start; c stop; c start; sleep 0.5; p range two; c dump; kill -9 "
                   "$recorder; \"$0\" stats -r nvtx_sum t.nvt 2>&1; finish");
     assert_in_range(said_recorded(result.out), 500000000, INT64_MAX);

@@ -107,10 +107,10 @@ static void see_rows(const struct nvt_trace *trace, const struct nvt_layout_tabl
 
 /*
  * A part is asked for, and ended, some time before and behind what is in it: iterations that were asked for begin later, and a recorder
- * looks ten times a second. So a part lasts from its first to its last row; one under way at the end of the recording until then. 0, or
- * -1 when out of memory.
+ * looks ten times a second. So a part lasts from its first to its last row; one under way at the end of the recording until then.
+ * *is_last_empty: the last one has no row. 0, or -1 when out of memory.
  */
-static int trim_parts(struct nvt_trace *trace, int64_t last)
+static int trim_parts(struct nvt_trace *trace, int64_t last, int *is_last_empty)
 {
     struct nvt_parts *parts = &trace->parts;
     struct nvt_part *seen = calloc((size_t)parts->count + 1, sizeof(*seen));
@@ -122,7 +122,8 @@ static int trim_parts(struct nvt_trace *trace, int64_t last)
         if (nvt_layout()[i].extent == NVT_WIDENS)
             see_rows(trace, &nvt_layout()[i], seen);
     for (uint32_t i = 0; i < parts->count; i++) {
-        if (seen[i].start > seen[i].end)
+        *is_last_empty = seen[i].start > seen[i].end;
+        if (*is_last_empty)
             continue;
         parts->start[i] = seen[i].start;
         if (parts->end[i] < last || seen[i].end > parts->end[i])
@@ -154,10 +155,15 @@ static const char *iterations_of(const struct nvt_trace *trace, size_t count, ch
     return out;
 }
 
-static void note_parts(struct nvt_trace *trace, const char *recorded, size_t count)
+static void note_parts(struct nvt_trace *trace, const char *recorded, int is_last_empty)
 {
-    char iterations[500];
+    const uint32_t count = trace->parts.count;
+    char iterations[500], empty[80] = "";
     iterations_of(trace, count, iterations, sizeof(iterations));
+    if (is_last_empty) /* as in a hang */
+        snprintf(
+            empty, sizeof(empty), ". Nothing began or ended in the last part (%s)",
+            NVT_TIME((double)trace->parts.end[count - 1] - (double)trace->parts.start[count - 1]));
     if (!trace->ranges.count && !trace->marks.count)
         nvt_trace_note(trace,
                        "recorded in %s, on request: no range began or ended in it, and what was "
@@ -166,8 +172,8 @@ static void note_parts(struct nvt_trace *trace, const char *recorded, size_t cou
     else if (count > 1)
         nvt_trace_note(trace,
                        "recorded in %s, on request%s%s: the time between was not recorded, and is "
-                       "left out",
-                       recorded, *iterations ? ", " : "", iterations);
+                       "left out%s",
+                       recorded, *iterations ? ", " : "", iterations, empty);
     else if (*iterations)
         nvt_trace_note(trace, "recorded in %s, on request: %s", recorded, iterations);
 }
@@ -199,14 +205,16 @@ int nvt_file_end_parts(struct nvt_file_reader *reader)
     if (!nvt_trace_meta(trace, "recorded") || !trace->parts.count)
         return 0;
     const char *text = recorded_text(trace, recorded);
+    int is_last_empty = 0;
     end_ranges(trace);
-    if (trim_parts(trace, nvt_file_time(reader, reader->samples[reader->sample_count - 1].ticks)))
+    if (trim_parts(trace, nvt_file_time(reader, reader->samples[reader->sample_count - 1].ticks),
+                   &is_last_empty))
         return -1;
     if (budget && use)
         nvt_trace_note(trace,
                        "record --budget %s: %s. What follows is of the recorded iterations alone",
                        budget, use);
     else if (!budget)
-        note_parts(trace, text, trace->parts.count);
+        note_parts(trace, text, is_last_empty);
     return 0;
 }
