@@ -16,11 +16,19 @@ uint32_t stand_in_thread(void)
 }
 
 /* As CUPTI 13.0: where no single call was asked for when the driver came up, only kinds make records of calls. */
+static void hear(void)
+{
+    pthread_mutex_lock(&stand_in.lock);
+    for (int i = 0; i < 2 && !stand_in.was_called; i++)
+        stand_in.heard[i] = memchr(stand_in.calls[i], 1, sizeof(stand_in.calls[i])) != NULL;
+    stand_in.was_called = 1;
+    pthread_mutex_unlock(&stand_in.lock);
+}
+
 static int is_wanted(int runtime, uint32_t id)
 {
-    if (!atomic_exchange(&stand_in.was_called, 1))
-        for (int i = 0; i < 2; i++)
-            stand_in.heard[i] = memchr(stand_in.calls[i], 1, sizeof(stand_in.calls[i])) != NULL;
+    if (!stand_in.was_called)
+        hear();
     return stand_in.calls[runtime][id] &&
            (stand_in.heard[runtime] ||
             stand_in.on[runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER]);

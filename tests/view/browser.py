@@ -57,6 +57,11 @@ class Browser:
                         "if(n++>12000)return done(false);setTimeout(look,50)};look()})" % script):
             sys.exit("never: " + script)
 
+    def see(self, script, when="1"):
+        """What a script is, once the page is ready, `when` is true, and it throws nothing: tiles are exchanged as files grow."""
+        self.wait("%s&&%s&&(window.seen=[%s],1)" % (READY, when, script))
+        return self.ask("window.seen[0]")
+
     def key(self, key, code, **more):
         """A key, pressed and let go; with a text what it writes."""
         for kind in ("keyDown" if more else "rawKeyDown", "keyUp"):

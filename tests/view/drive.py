@@ -18,7 +18,7 @@ EVENTS = "all.lanes.reduce((sum,lane)=>sum+lane.events,0)"
 
 def widest(browser, kind):
     """The middle of the widest event of a kind, on the screen, and its name."""
-    return browser.ask(
+    return browser.see(
         "(()=>{const place=places.find(p=>all.kinds[p.lane.kind]==='" + kind + "'),list=tiles.get(place.key).tracks[0];let best=0;"
         "for(let i=0;i<list.length;i+=6)if(list[i]>from&&list[i]+list[i+1]<to&&list[i+1]>list[best+1])best=i;"
         "const box=$('scroll').getBoundingClientRect();return [x(list[best]+list[best+1]/2)+box.left,"
@@ -254,7 +254,7 @@ def at(copy, which):
 
 
 def first_x(browser, copy):
-    return browser.ask(at(copy, "x(list[0])"))
+    return browser.see(at(copy, "x(list[0])"))
 
 
 def compare(browser):
@@ -286,7 +286,7 @@ def overlay(browser):
         visit(browser, address)
         browser.ask("$('tie').value='longest';$('tie').onchange()")
         browser.wait(READY)
-        print("median and longest iteration overlaid:", browser.ask(
+        print("median and longest iteration overlaid:", browser.see(
             "[0,1].every(copy=>{const place=places.find(p=>p.copy===copy&&all.kinds[p.lane.kind]==='iterations'),list=tiles.get(place.key).tracks[0],"
             "side=all.sides[0],length=copy?side.longest[1]-side.longest[0]:side.median[1]-side.median[0];"
             "for(let i=0;i<list.length;i+=6)if(list[i]===side.median[0])return list[i+1]===length;return false})"))
@@ -298,10 +298,10 @@ def overlay(browser):
         browser.ask("$('tie').value='none';$('tie').onchange()")
         browser.wait(READY + "&&copies.length===1&&!lengths.length")
         for number in (2, 5):
-            browser.ask(at(0, "choose(spotOf(place,0,list,%d*6))" % number))
+            browser.see(at(0, "choose(spotOf(place,0,list,%d*6))" % number))
             browser.ask("pinned?compare():pin()")
         browser.wait(READY)
-        print("chosen iterations overlaid:", browser.ask(
+        print("chosen iterations overlaid:", browser.see(
             "[0,1].map(copy=>{const list=tiles.get(places.find(p=>p.copy===copy&&all.kinds[p.lane.kind]==='iterations').key).tracks[0];"
             "for(let i=0;i<list.length;i+=6)if(list[i]===pinned.start)return list[i+5];return -1})"
             ".every((row,copy,rows)=>row>=0&&rows[0]!==rows[1])"))
@@ -319,8 +319,7 @@ def ranks(browser):
         visit(browser, address)
         # Files that are new may still grow: lanes are asked for again then.
         own = "places.filter(p=>all.kinds[p.lane.kind]==='iterations')"
-        browser.wait(READY + "&&%s.length===2&&%s.every(p=>tiles.get(p.key))" % (own, own))
-        spots = browser.ask(own + ".map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])")
+        spots = browser.see(own + ".map(p=>[p.lane.trace,x(tiles.get(p.key).tracks[0][0])])", own + ".length===2")
         before = browser.ask("places.length")
         click(browser, "document.querySelectorAll('#labels button')[1]")
         print("lanes of a rank fold by the mouse:", browser.ask("places.length") < before)
