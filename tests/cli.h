@@ -50,7 +50,7 @@ void cli_give_up(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
  * Run argv (NULL-terminated) and wait for its end. argv[0] "nvtally" is the program under test;
  * another name without a slash is looked up in PATH. A program that cannot be started has status
- * 127. cli_run is cli_run_with the defaults.
+ * 127. What fails as Open MPI's launcher got no time is run again. cli_run is cli_run_with the defaults.
  */
 struct cli_result cli_run(const char *const argv[]);
 struct cli_result cli_run_with(const struct cli_options *options, const char *const argv[]);

@@ -36,7 +36,8 @@ static const char *launcher_of(const char *mpi)
     return access(path, X_OK) ? NULL : path;
 }
 
-static struct cli_result run_once(const char *launcher, const char *processes, const char *command)
+/* A command in the fixture's folder, with the files there; `processes` NULL: of one process. */
+static struct cli_result run_by(const char *launcher, const char *processes, const char *command)
 {
     static const char script[] =
         "launcher=$1 n=$2 nvtally=$3; shift 3; PATH=$(dirname \"$nvtally\"):$PATH; export PATH "
@@ -49,25 +50,6 @@ static struct cli_result run_once(const char *launcher, const char *processes, c
     return cli_run_with(&options, (const char *const[]){"sh", "-c", script, "sh", launcher,
                                                         processes ? processes : "",
                                                         cli_built("nvtally"), command, NULL});
-}
-
-/* A process of Open MPI waits for 2 s until its launcher has taken note of MPI_Finalize, and ends; of one that the launcher, on a busy
- * machine, had no time for, it says that it never called that. */
-static int is_launcher_late(const struct cli_result *result)
-{
-    return strstr(result->err, "exiting improperly") != NULL;
-}
-
-/* A command in the fixture's folder, with the files there; `processes` NULL: of one process. */
-static struct cli_result run_by(const char *launcher, const char *processes, const char *command)
-{
-    struct cli_result result = run_once(launcher, processes, command);
-    for (int try = 1; try < CLI_TRIES && is_launcher_late(&result); try++) {
-        print_message("%s: the launcher was late: again\n", command);
-        cli_result_free(&result);
-        result = run_once(launcher, processes, command);
-    }
-    return result;
 }
 
 static void write_files(enum made_cause cause, uint64_t seed)
